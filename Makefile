@@ -1,0 +1,53 @@
+# Every target creates what it needs: a machine with python3 and make is enough.
+# `make help` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SEEDS ?= 200
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-real lint format e2e sim bench lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements-dev.lock pyproject.toml
+	@echo "setting up $(VENV) (once, about half a minute)"
+	@$(PYTHON) -c 'import sys; sys.exit("isthmus needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY) ## Two clusters on this machine: no root, no Docker, no Kubernetes
+	@$(BIN)/isthmus demo
+
+test: $(READY) ## The fast suite; a real kube-apiserver joins in where it is already built
+	@$(BIN)/python -m pytest
+
+test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the contract suite on them
+	@$(BIN)/python -m lab build
+	@$(BIN)/python -m pytest -m real
+
+lint: $(READY) ## Formatting, lint, types and import rules
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(READY) ## Let ruff format and mend what it can
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lock: $(READY) ## Choose the newest allowed dependencies and write both lock files
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
+		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
+		--custom-compile-command "make lock" --group dev pyproject.toml -o requirements-dev.lock
+
+clean: ## Remove everything that make created here (the cache of built binaries stays)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

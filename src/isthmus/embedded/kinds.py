@@ -1,0 +1,62 @@
+"""The kinds an embedded cluster serves, as data.
+
+A kind says how it is addressed, which subresources it has, and how one of its objects is
+filled in and judged before it is stored. Custom resources become kinds, too.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from isthmus.embedded.status import Cause
+from isthmus.model.wire import JsonObject
+
+
+def unchanged(_obj: JsonObject) -> None:
+    """The default of kinds that need no defaults."""
+
+
+def accepted(_new: JsonObject, _old: JsonObject | None) -> list[Cause]:
+    """The default of kinds whose content is not judged."""
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of ``kubectl get``: its title and how a cell is computed from an object."""
+
+    title: str
+    cell: Callable[[JsonObject], object]
+    wide: bool = False  # shown with -o wide only
+    type: str = "string"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of object in one version of one group."""
+
+    group: str  # "" is the core group
+    version: str
+    name: str  # the kind: "Service"
+    plural: str
+    singular: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    has_status: bool = False  # a status subresource; main-path writes then ignore `status`
+    has_scale: bool = False
+    has_generation: bool = False  # metadata.generation counts changes of everything but status
+    # How lists merge in strategic and apply patches: path of the list ("spec.ports", "*" stands
+    # for a list item) to the keys that identify an element; () marks a set of scalars.
+    # Lists that are not named are atomic.
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fill: Callable[[JsonObject], None] = unchanged  # sets defaults, in place, on a private copy
+    judge: Callable[[JsonObject, JsonObject | None], list[Cause]] = accepted  # (new, old)
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def list_name(self) -> str:
+        return f"{self.name}List"

@@ -1,0 +1,1 @@
+"""The edge to Kubernetes: the only code that talks to an API server."""

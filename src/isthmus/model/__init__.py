@@ -1,0 +1,1 @@
+"""Values: what flows between the rooms. Nothing here does I/O."""

@@ -1,0 +1,1 @@
+"""Asyncio tools that know neither Kubernetes nor Envoy."""

@@ -1,0 +1,33 @@
+"""Runs coroutine tests: on virtual time, or on real time for those marked ``sockets``."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.support.virtual import VirtualLoop
+
+LONGEST = 120.0  # seconds a test with sockets may take before it fails instead of hanging
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
+    sockets = pyfuncitem.get_closest_marker("sockets") is not None
+    factory = asyncio.SelectorEventLoop if sockets else VirtualLoop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(_leaving_nothing_behind(pyfuncitem.obj, arguments, sockets))
+    return True
+
+
+async def _leaving_nothing_behind(
+    test: Callable[..., Awaitable[None]], arguments: dict[str, object], sockets: bool
+) -> None:
+    async with asyncio.timeout(LONGEST if sockets else None):
+        await test(**arguments)
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert not left, f"the test left tasks behind: {left}"

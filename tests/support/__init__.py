@@ -1,0 +1,1 @@
+"""What tests share: virtual time, waiting for a state, builders, backends."""

@@ -1,0 +1,31 @@
+"""Wait for a state instead of for a while."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def until(
+    read: Callable[[], Awaitable[T]], ready: Callable[[T], bool], *, within: float = 10
+) -> T:
+    """Read again and again until ``ready``; on timeout, show what was there instead."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + within
+    while True:
+        found = await read()
+        if ready(found):
+            return found
+        if clock() > deadline:
+            raise TimeoutError(f"not ready within {within} s; last seen: {found!r}")
+        await asyncio.sleep(0.02)
+
+
+async def eventually(ready: Callable[[], bool], *, within: float = 10) -> None:
+    """Wait until ``ready`` says so; for states that can be read without waiting."""
+
+    async def read() -> bool:
+        return ready()
+
+    await until(read, lambda found: found, within=within)
