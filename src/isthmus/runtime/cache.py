@@ -1,0 +1,138 @@
+"""The last known state of a collection, folded from events and indexed as it changes.
+
+A watcher emits ``Listed``, ``Put`` and ``Gone``; the cache answers with what really changed,
+before and after, so that the consumer can queue both the key that an object points at now and
+the one that it pointed at until now.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar, assert_never
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+V = TypeVar("V", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[K, T]):
+    """Everything that exists: whatever the cache holds beyond it is gone.
+
+    ``unreadable`` names objects that exist but could not be decoded; they keep their last
+    known value, because a value we cannot read is no reason to act as if it were deleted.
+    """
+
+    objects: tuple[T, ...]
+    unreadable: frozenset[K] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Put(Generic[T]):
+    """This object exists, new or changed."""
+
+    object: T
+
+
+@dataclass(frozen=True, slots=True)
+class Gone(Generic[K]):
+    """No object has this key any more."""
+
+    key: K
+
+
+Event: TypeAlias = Listed[K, T] | Put[T] | Gone[K]
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[K, T]):
+    """One key whose value differs: ``before`` is None if it is new, ``after`` if it is gone."""
+
+    key: K
+    before: T | None
+    after: T | None
+
+
+class Index(Generic[K, T, V]):
+    """The keys of a cache by a property of their objects, kept as the cache changes."""
+
+    def __init__(self, values: Callable[[T], Iterable[V]]) -> None:
+        self._values = values
+        self._keys: dict[V, set[K]] = {}
+
+    def __getitem__(self, value: V) -> Set[K]:
+        """Return the keys of the objects that have ``value``; none is an empty set."""
+        return self._keys.get(value, frozenset())
+
+    def __iter__(self) -> Iterator[V]:
+        """Iterate over the values that at least one object has."""
+        return iter(self._keys)
+
+    def update(self, change: Change[K, T]) -> None:
+        before = frozenset(() if change.before is None else self._values(change.before))
+        after = frozenset(() if change.after is None else self._values(change.after))
+        for value in before - after:
+            keys = self._keys[value]
+            keys.discard(change.key)
+            if not keys:
+                del self._keys[value]
+        for value in after - before:
+            self._keys.setdefault(value, set()).add(change.key)
+
+
+class Cache(Generic[K, T]):
+    """Objects by key. ``synced`` turns true with the first complete snapshot and stays so."""
+
+    def __init__(self, key: Callable[[T], K]) -> None:
+        self._key = key
+        self._objects: dict[K, T] = {}
+        self._indexes: list[Callable[[Change[K, T]], None]] = []
+        self.synced = False
+
+    @property
+    def objects(self) -> Mapping[K, T]:
+        return self._objects
+
+    def index(self, values: Callable[[T], Iterable[V]]) -> Index[K, T, V]:
+        """Keep an index by ``values``, which must depend on nothing but the object."""
+        made = Index[K, T, V](values)
+        for key, value in self._objects.items():
+            made.update(Change(key, None, value))
+        self._indexes.append(made.update)
+        return made
+
+    def fold(self, event: Event[K, T]) -> list[Change[K, T]]:
+        """Take ``event`` in and return what it changed; the cost is that of the event."""
+        match event:
+            case Listed(objects, unreadable):
+                return self._replace(objects, unreadable)
+            case Put(value):
+                return self._set(self._key(value), value)
+            case Gone(key):
+                return self._set(key, None)
+            case _:
+                assert_never(event)
+
+    def _replace(self, objects: tuple[T, ...], unreadable: frozenset[K]) -> list[Change[K, T]]:
+        changes: list[Change[K, T]] = []
+        left = self._objects.keys() - unreadable
+        for value in objects:
+            key = self._key(value)
+            left.discard(key)
+            changes += self._set(key, value)
+        for key in left:
+            changes += self._set(key, None)
+        self.synced = True
+        return changes
+
+    def _set(self, key: K, after: T | None) -> list[Change[K, T]]:
+        before = self._objects.get(key)
+        if after is None:
+            self._objects.pop(key, None)
+        else:
+            self._objects[key] = after
+        if before == after:
+            return []
+        change = Change(key, before, after)
+        for update in self._indexes:
+            update(change)
+        return [change]
