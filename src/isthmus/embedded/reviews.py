@@ -1,0 +1,137 @@
+"""Answers the kinds that are only ever created: questions about tokens and permissions."""
+
+from collections.abc import Callable, Mapping
+
+from isthmus.embedded.access import Access, Doubt, bad_request
+from isthmus.embedded.kinds import Kind
+from isthmus.embedded.principals import Attributes, User
+from isthmus.embedded.status import Cause, Refusal
+from isthmus.model.wire import JsonObject
+
+AUTHENTICATION = "authentication.k8s.io"
+AUTHORIZATION = "authorization.k8s.io"
+
+
+def _kind(group: str, name: str, *, namespaced: bool = False) -> Kind:
+    return Kind(
+        group=group,
+        version="v1",
+        name=name,
+        plural=f"{name.lower()}s",
+        singular=name.lower(),
+        namespaced=namespaced,
+    )
+
+
+TOKEN_REVIEW = _kind(AUTHENTICATION, "TokenReview")
+SELF_SUBJECT_REVIEW = _kind(AUTHENTICATION, "SelfSubjectReview")
+SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "SubjectAccessReview")
+SELF_SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "SelfSubjectAccessReview")
+LOCAL_SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True)
+REVIEWS: tuple[Kind, ...] = (
+    TOKEN_REVIEW,
+    SELF_SUBJECT_REVIEW,
+    SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_ACCESS_REVIEW,
+    LOCAL_SUBJECT_ACCESS_REVIEW,
+)
+
+
+def review(access: Access, user: User, kind: Kind, body: JsonObject) -> JsonObject:
+    """Answer ``POST`` of one of ``REVIEWS`` by ``user``: the body with its status."""
+    metadata = {"creationTimestamp": None, **(body.get("metadata") or {})}
+    answered = {"kind": kind.name, "apiVersion": kind.api_version, "metadata": metadata}
+    answer: Callable[[Access, User, JsonObject], JsonObject] = _ANSWERS[kind.name]
+    if kind == SELF_SUBJECT_REVIEW:
+        return {**answered, "status": answer(access, user, {})}
+    spec = body.get("spec") or {}
+    return {**answered, "spec": spec, "status": answer(access, user, spec)}
+
+
+def _token(access: Access, _user: User, spec: JsonObject) -> JsonObject:
+    token = spec.get("token", "")
+    if not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    try:
+        proven = access.prove(token, spec.get("audiences") or [access.issuer])
+    except Doubt as doubt:
+        return {"user": {}, "error": str(doubt)}
+    return {
+        "authenticated": True,
+        "user": proven.user.info(),
+        "audiences": list(proven.audiences),
+    }
+
+
+def _self(_access: Access, user: User, _spec: JsonObject) -> JsonObject:
+    return {"userInfo": user.info()}
+
+
+def _own_access(access: Access, user: User, spec: JsonObject) -> JsonObject:
+    return _decision(access, user, _attributes(SELF_SUBJECT_ACCESS_REVIEW, spec))
+
+
+def _access(access: Access, _user: User, spec: JsonObject) -> JsonObject:
+    attributes = _attributes(SUBJECT_ACCESS_REVIEW, spec)
+    if not spec.get("user") and not spec.get("groups"):
+        raise _invalid(
+            SUBJECT_ACCESS_REVIEW,
+            "spec.user",
+            'Invalid value: "": at least one of user or group must be specified',
+        )
+    subject = User(
+        name=spec.get("user", ""),
+        uid=spec.get("uid", ""),
+        groups=tuple(spec.get("groups") or ()),
+    )
+    return _decision(access, subject, attributes)
+
+
+def _decision(access: Access, user: User, wanted: Attributes) -> JsonObject:
+    reason = access.reason(user, wanted)
+    status: JsonObject = {"allowed": reason is not None}
+    if reason:
+        status["reason"] = reason
+    return status
+
+
+def _attributes(kind: Kind, spec: JsonObject) -> Attributes:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if (resource is None) == (path is None):
+        raise _invalid(
+            kind,
+            "spec.resourceAttributes",
+            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes "
+            "must be specified",
+        )
+    if path is not None:
+        return Attributes(verb=path.get("verb", ""), path=path.get("path", ""))
+    assert resource is not None  # exactly one of them is given
+    return Attributes(
+        verb=resource.get("verb", ""),
+        group=resource.get("group", ""),
+        resource=resource.get("resource", ""),
+        subresource=resource.get("subresource", ""),
+        namespace=resource.get("namespace", ""),
+        name=resource.get("name", ""),
+    )
+
+
+def _invalid(kind: Kind, field: str, message: str) -> Refusal:
+    return Refusal(
+        422,
+        "Invalid",
+        f'{kind.name}.{kind.group} "" is invalid: {field}: {message}',
+        group=kind.group,
+        kind=kind.name,
+        causes=(Cause("FieldValueInvalid", message, field),),
+    )
+
+
+_ANSWERS: Mapping[str, Callable[[Access, User, JsonObject], JsonObject]] = {
+    TOKEN_REVIEW.name: _token,
+    SELF_SUBJECT_REVIEW.name: _self,
+    SUBJECT_ACCESS_REVIEW.name: _access,
+    LOCAL_SUBJECT_ACCESS_REVIEW.name: _access,
+    SELF_SUBJECT_ACCESS_REVIEW.name: _own_access,
+}
