@@ -1,0 +1,1 @@
+"""Real Kubernetes on one Linux machine, as the judge of everything the embedded cluster claims."""

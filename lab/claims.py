@@ -1,0 +1,77 @@
+"""Ports and folders that belong to one running lab, and to nobody once it has died.
+
+A claim is a Unix socket bound to an abstract name: the kernel gives each name out once, and
+takes it back when its holder ends, however it ends. No lock file can be left behind.
+"""
+
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+# Below the range from which Linux picks the ports of outgoing connections (32768 and up), so
+# that no stranger's connection can take a port while a restarted server is away from it.
+PORTS = range(15000, 20000)
+PREFIX = "isthmus-lab-"
+
+
+def claim(name: str) -> socket.socket | None:
+    """Hold ``name`` until the socket is closed; None when someone else holds it."""
+    held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        held.bind(f"\0isthmus.dev/lab/{name}")
+    except OSError:
+        held.close()
+        return None
+    return held
+
+
+@contextmanager
+def free_ports(count: int) -> Iterator[tuple[int, ...]]:
+    """``count`` loopback ports that no other lab will use until the context ends."""
+    with ExitStack() as held:
+        found: list[int] = []
+        for port in PORTS:
+            claimed = claim(f"port/{port}")
+            if claimed is None:
+                continue
+            held.enter_context(claimed)
+            if _can_bind(port):
+                found.append(port)
+            if len(found) == count:
+                break
+        yield tuple(found)
+
+
+def _can_bind(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do: connections of an earlier run that linger do not count as taken.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def data_directory() -> Iterator[Path]:
+    """A fresh private folder, removed at the end; removes those that dead labs left, too."""
+    for stale in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        abandoned = claim(f"folder/{stale}")
+        if abandoned is not None:
+            with abandoned:
+                shutil.rmtree(stale, ignore_errors=True)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        claimed = claim(f"folder/{folder}")
+        # Another lab that starts at this moment may take the unclaimed folder for a stale one.
+        if claimed is not None and folder.exists():
+            break
+    with claimed:
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

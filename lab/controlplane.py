@@ -1,0 +1,239 @@
+"""One real Kubernetes control plane on loopback, without root: etcd, kube-apiserver, controllers.
+
+There is no node, so pods stay Pending; for the behaviour of the API nothing else is missing.
+"""
+
+import base64
+import ipaddress
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP
+
+from isthmus.model.wire import Json, JsonObject
+from lab.claims import data_directory, free_ports
+from lab.papers import Papers, issue
+from lab.process import Process, Supervisor
+from lab.versions import API_SERVER, CONTROLLER_MANAGER, ETCD_SERVER
+
+# The controllers whose work clients of the API see: namespaces that end, owners that go,
+# and what every namespace and service account gets. Workload controllers would only add noise.
+CONTROLLERS = (
+    "namespace-controller",
+    "garbage-collector-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "root-ca-certificate-publisher-controller",
+)
+# Anonymous callers may ask whether the server is well, and nothing else: they get 401, not 403.
+ANONYMOUS_PATHS = ("/livez", "/readyz", "/healthz", "/version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What tells one lab cluster from another."""
+
+    name: str = "lab"
+    domain: str = "cluster.local"
+    service_range: str = "10.96.0.0/16"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlane:
+    """A running control plane; made by :func:`control_plane` only."""
+
+    settings: Settings
+    url: str
+    etcd_url: str
+    papers: Papers
+    supervisor: Supervisor = field(repr=False)
+
+    @property
+    def admin_token(self) -> str:
+        return self.papers.admin_token
+
+    def kubeconfig(self) -> JsonObject:
+        """A kubeconfig of the administrator, complete in itself."""
+        return kubeconfig(self.settings.name, self.url, self.papers)
+
+    def compact(self) -> None:
+        """Forget all history, as etcd does every five minutes in a real cluster.
+
+        The API server keeps recent history in memory and would go on serving from it for a
+        while, hence the restart: it begins with what etcd still knows.
+        """
+        state = self._etcd("/v3/kv/range", {"key": _b64("/")})
+        revision = state["header"]["revision"]
+        self._etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
+        self.restart_apiserver()
+
+    def restart_apiserver(self) -> None:
+        """Crash the API server and start it again on the same port; etcd keeps the state."""
+        self.supervisor.start([self.supervisor.crash("kube-apiserver")])
+
+    def pause(self) -> None:
+        """Freeze the API server: connections stay open and nothing comes through them."""
+        self.supervisor.signal("kube-apiserver", SIGSTOP)
+
+    def resume(self) -> None:
+        self.supervisor.signal("kube-apiserver", SIGCONT)
+
+    def _etcd(self, path: str, body: JsonObject) -> Json:
+        request = urllib.request.Request(self.etcd_url + path, data=json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+
+@contextmanager
+def control_plane(settings: Settings | None = None) -> Iterator[ControlPlane]:
+    """Start a control plane; end it, and remove its data, when the context ends."""
+    settings = settings or Settings()
+    first_address = next(ipaddress.ip_network(settings.service_range).hosts())
+    with data_directory() as folder, free_ports(3) as (etcd_port, peer_port, api_port):
+        papers = issue(
+            folder,
+            names=(
+                "localhost",
+                "kubernetes",
+                "kubernetes.default",
+                "kubernetes.default.svc",
+                f"kubernetes.default.svc.{settings.domain}",
+            ),
+            addresses=("127.0.0.1", str(first_address)),
+        )
+        supervisor = Supervisor(logs=folder)
+        plane = ControlPlane(
+            settings=settings,
+            url=f"https://127.0.0.1:{api_port}",
+            etcd_url=f"http://127.0.0.1:{etcd_port}",
+            papers=papers,
+            supervisor=supervisor,
+        )
+        try:
+            supervisor.start(
+                (
+                    _etcd(folder, plane.etcd_url, f"http://127.0.0.1:{peer_port}"),
+                    _api_server(folder, plane, api_port),
+                    _controller_manager(folder, plane),
+                )
+            )
+            yield plane
+        finally:
+            supervisor.stop_all()
+
+
+def kubeconfig(name: str, url: str, papers: Papers) -> JsonObject:
+    cluster = {"server": url, "certificate-authority-data": _b64(papers.ca_pem)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": f"{name}-admin", "user": {"token": papers.admin_token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": f"{name}-admin"}}],
+        "current-context": name,
+    }
+
+
+def _etcd(folder: Path, client_url: str, peer_url: str) -> Process:
+    return Process(
+        name="etcd",
+        argv=(
+            str(ETCD_SERVER.path),
+            "--name=lab",
+            f"--data-dir={folder / 'etcd'}",
+            f"--listen-client-urls={client_url}",
+            f"--advertise-client-urls={client_url}",
+            f"--listen-peer-urls={peer_url}",
+            f"--initial-advertise-peer-urls={peer_url}",
+            f"--initial-cluster=lab={peer_url}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        ),
+        ready=lambda: _answers(f"{client_url}/readyz"),
+    )
+
+
+def _api_server(folder: Path, plane: ControlPlane, port: int) -> Process:
+    papers, settings = plane.papers, plane.settings
+    anonymous = {"enabled": True, "conditions": [{"path": path} for path in ANONYMOUS_PATHS]}
+    authentication = folder / "authentication.json"
+    authentication.write_text(
+        json.dumps(
+            {
+                "apiVersion": "apiserver.config.k8s.io/v1",
+                "kind": "AuthenticationConfiguration",
+                "anonymous": anonymous,
+            }
+        )
+    )
+    return Process(
+        name="kube-apiserver",
+        needs=("etcd",),
+        argv=(
+            str(API_SERVER.path),
+            f"--etcd-servers={plane.etcd_url}",
+            "--etcd-compaction-interval=0",  # history ends when a test says so
+            "--bind-address=127.0.0.1",
+            # Endpoints may not be loopback addresses; nobody connects to this one.
+            "--advertise-address=192.0.2.1",
+            f"--secure-port={port}",
+            f"--tls-cert-file={papers.certificate_file}",
+            f"--tls-private-key-file={papers.key_file}",
+            f"--token-auth-file={papers.token_file}",
+            f"--authentication-config={authentication}",
+            "--authorization-mode=RBAC",
+            f"--service-account-issuer=https://kubernetes.default.svc.{settings.domain}",
+            f"--service-account-signing-key-file={papers.service_account_key_file}",
+            f"--service-account-key-file={papers.service_account_key_file}",
+            f"--service-cluster-ip-range={settings.service_range}",
+            "--profiling=false",
+        ),
+        ready=lambda: _answers(f"{plane.url}/readyz", papers),
+    )
+
+
+def _controller_manager(folder: Path, plane: ControlPlane) -> Process:
+    credentials = folder / "controllers.kubeconfig"
+    credentials.touch(mode=0o600)
+    credentials.write_text(json.dumps(plane.kubeconfig()))
+    # Its first visible deed is the sign that it works.
+    account = f"{plane.url}/api/v1/namespaces/default/serviceaccounts/default"
+    return Process(
+        name="kube-controller-manager",
+        needs=("kube-apiserver",),
+        argv=(
+            str(CONTROLLER_MANAGER.path),
+            f"--kubeconfig={credentials}",
+            f"--controllers={','.join(CONTROLLERS)}",
+            f"--root-ca-file={plane.papers.ca_file}",
+            f"--service-account-private-key-file={plane.papers.service_account_key_file}",
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--kube-api-qps=500",
+            "--kube-api-burst=1000",
+        ),
+        ready=lambda: _answers(account, plane.papers),
+    )
+
+
+def _answers(url: str, papers: Papers | None = None) -> bool:
+    """Whether a GET of ``url`` succeeds now."""
+    request = urllib.request.Request(url)
+    trust = None
+    if papers is not None:
+        request.add_header("Authorization", f"Bearer {papers.admin_token}")
+        trust = ssl.create_default_context(cadata=papers.ca_pem)
+    try:
+        with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
