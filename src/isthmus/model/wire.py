@@ -1,6 +1,15 @@
 """JSON as it comes off the wire, and the only place where its looseness is spelled out."""
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 Json: TypeAlias = Any  # None, bool, int, float, str, list or dict: whatever a peer has sent
 JsonObject: TypeAlias = dict[str, Any]
+
+T = TypeVar("T")
+
+# A list that the API may write as null. The class that has such a field turns null into the
+# empty tuple when it is made, so nobody after it needs to know.
+if TYPE_CHECKING:
+    Nullable: TypeAlias = tuple[T, ...]
+else:
+    Nullable = tuple[T, ...] | None

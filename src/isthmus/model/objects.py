@@ -1,0 +1,314 @@
+"""The Kubernetes objects we use, reduced to the fields we use.
+
+Each class decodes straight from the API's JSON, skips fields it does not name, and encodes to
+JSON the API accepts. ``apiVersion`` and ``kind`` are missing on purpose: items of a list do not
+carry them, and the resource that an object is read from or written to knows them.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import field
+
+from isthmus.model.wire import Nullable
+
+
+class Key(NamedTuple):
+    """The name of an object among those of its kind; cluster-scoped ones have no namespace."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Value(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False
+):
+    """What all structures here have in common, so that it is said once.
+
+    They are trees and immutable, hence never part of a cycle: the collector may skip them.
+    """
+
+
+class OwnerReference(Value, frozen=True, kw_only=True):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class Metadata(Value, frozen=True, kw_only=True):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name)
+
+
+class Condition(Value, frozen=True, kw_only=True):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0
+
+
+class ObjectReference(Value, frozen=True, kw_only=True):
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ServicePort(Value, frozen=True, kw_only=True):
+    port: int
+    name: str = ""
+    protocol: str = "TCP"
+    target_port: int | str | None = None
+    app_protocol: str | None = None
+    node_port: int = 0
+
+
+class ServiceSpec(Value, frozen=True, kw_only=True):
+    type: str = "ClusterIP"
+    cluster_ip: str = field(default="", name="clusterIP")
+    cluster_ips: tuple[str, ...] = field(default=(), name="clusterIPs")
+    external_name: str = ""
+    selector: Mapping[str, str] = {}
+    ports: tuple[ServicePort, ...] = ()
+    ip_families: tuple[str, ...] = ()
+    ip_family_policy: str | None = None
+    publish_not_ready_addresses: bool = False
+    internal_traffic_policy: str | None = None
+
+
+class Ingress(Value, frozen=True, kw_only=True):
+    """One address at which a load balancer answers."""
+
+    ip: str = ""
+    hostname: str = ""
+
+
+class LoadBalancer(Value, frozen=True, kw_only=True):
+    ingress: tuple[Ingress, ...] = ()
+
+
+class ServiceStatus(Value, frozen=True, kw_only=True):
+    load_balancer: LoadBalancer = LoadBalancer()
+
+
+class Service(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    spec: ServiceSpec = ServiceSpec()
+    status: ServiceStatus = ServiceStatus()
+
+
+class EndpointConditions(Value, frozen=True, kw_only=True):
+    """None means unknown, which consumers read as ready."""
+
+    ready: bool | None = None
+    serving: bool | None = None
+    terminating: bool | None = None
+
+
+class Endpoint(Value, frozen=True, kw_only=True):
+    addresses: tuple[str, ...]
+    conditions: EndpointConditions = EndpointConditions()
+    hostname: str | None = None
+    node_name: str | None = None
+    zone: str | None = None
+    target_ref: ObjectReference | None = None
+
+
+class EndpointPort(Value, frozen=True, kw_only=True):
+    name: str = ""
+    protocol: str = "TCP"
+    port: int | None = None
+    app_protocol: str | None = None
+
+
+class EndpointSlice(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    address_type: str
+    endpoints: Nullable[Endpoint] = ()
+    ports: Nullable[EndpointPort] = ()
+
+    def __post_init__(self) -> None:
+        # The API writes null for an empty list here. Were it not the same value as the empty
+        # list we write, a slice without endpoints would differ from itself for ever.
+        if self.endpoints is None:
+            msgspec.structs.force_setattr(self, "endpoints", ())
+        if self.ports is None:
+            msgspec.structs.force_setattr(self, "ports", ())
+
+
+class NamespaceStatus(Value, frozen=True, kw_only=True):
+    phase: str = ""
+
+
+class Namespace(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    status: NamespaceStatus = NamespaceStatus()
+
+
+class PodSpec(Value, frozen=True, kw_only=True):
+    service_account_name: str = ""
+    node_name: str = ""
+    hostname: str = ""
+    subdomain: str = ""
+    host_network: bool = False
+
+
+class PodIP(Value, frozen=True, kw_only=True):
+    ip: str = ""
+
+
+class PodStatus(Value, frozen=True, kw_only=True):
+    phase: str = ""
+    pod_ip: str = field(default="", name="podIP")
+    pod_ips: tuple[PodIP, ...] = field(default=(), name="podIPs")
+    conditions: tuple[Condition, ...] = ()
+
+
+class Pod(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class NodeAddress(Value, frozen=True, kw_only=True):
+    type: str
+    address: str
+
+
+class NodeSpec(Value, frozen=True, kw_only=True):
+    pod_cidrs: tuple[str, ...] = field(default=(), name="podCIDRs")
+
+
+class NodeStatus(Value, frozen=True, kw_only=True):
+    addresses: tuple[NodeAddress, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+
+class Node(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class Secret(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    type: str = "Opaque"
+    data: Mapping[str, bytes] = {}
+    immutable: bool | None = None
+
+    def __repr__(self) -> str:
+        return f"Secret({self.metadata.key}, type={self.type!r}, keys={sorted(self.data)})"
+
+
+class ConfigMap(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    data: Mapping[str, str] = {}
+    binary_data: Mapping[str, bytes] = {}
+
+
+class ServiceAccount(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    automount_service_account_token: bool | None = None
+
+
+class LeaseSpec(Value, frozen=True, kw_only=True):
+    """Times are RFC 3339 with exactly six decimals; see :mod:`isthmus.model.times`."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    spec: LeaseSpec = LeaseSpec()
+
+
+class EventSeries(Value, frozen=True, kw_only=True):
+    count: int
+    last_observed_time: str
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """A note about an object, of ``events.k8s.io/v1``."""
+
+    metadata: Metadata
+    event_time: str | None
+    reporting_controller: str = ""
+    reporting_instance: str = ""
+    action: str = ""
+    reason: str = ""
+    note: str = ""
+    type: str = ""
+    regarding: ObjectReference = ObjectReference()
+    series: EventSeries | None = None
+
+
+class Replicas(Value, frozen=True, kw_only=True):
+    """How many pods a Deployment or StatefulSet is asked for."""
+
+    replicas: int | None = None
+
+
+class Rollout(Value, frozen=True, kw_only=True):
+    """How far a Deployment or StatefulSet has got."""
+
+    observed_generation: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class Deployment(Value, frozen=True, kw_only=True):
+    """For reading only: it does not carry what writing one takes."""
+
+    metadata: Metadata
+    spec: Replicas = Replicas()
+    status: Rollout = Rollout()
+
+
+class StatefulSet(Value, frozen=True, kw_only=True):
+    """For reading only: it does not carry what writing one takes."""
+
+    metadata: Metadata
+    spec: Replicas = Replicas()
+    status: Rollout = Rollout()
+
+
+class DefinitionStatus(Value, frozen=True, kw_only=True):
+    conditions: tuple[Condition, ...] = ()
+    stored_versions: tuple[str, ...] = ()
+
+
+class CustomResourceDefinition(Value, frozen=True, kw_only=True):
+    """For reading only: whether a kind of ours exists and is being served."""
+
+    metadata: Metadata
+    status: DefinitionStatus = DefinitionStatus()
