@@ -1,9 +1,90 @@
 """Patches as the API understands them: JSON patch, merge patch and strategic merge patch."""
 
+import copy
+import json
+
+from isthmus.embedded import jsonpatch, strategic
 from isthmus.embedded.kinds import Kind
-from isthmus.model.wire import JsonObject
+from isthmus.embedded.status import Refusal
+from isthmus.model.wire import Json, JsonObject
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+_GO_NAMES = {str: "string", bool: "bool", int: "number", float: "number", list: "array"}
 
 
 def patched(kind: Kind, content_type: str, current: JsonObject, body: bytes) -> JsonObject:
-    """``current`` after the patch; a new object. Raises a Refusal 400, 415 or 422."""
-    raise NotImplementedError
+    """``current`` after the patch; a new object. Raises a Refusal 400, 415, 422 or 500.
+
+    The last is the API server's own answer to a strategic patch that contradicts itself.
+    """
+    match media_type(content_type):
+        case "application/json-patch+json":
+            return _json_patched(current, body)
+        case "application/merge-patch+json":
+            patch = _decoded(body, "error decoding patch: ")
+            if patch is None:
+                raise Refusal(400, "BadRequest", "Invalid JSON Patch")
+            return merge(current, _object(patch, "error decoding patch: "))
+        case "application/strategic-merge-patch+json" if kind.strategic:
+            patch = _decoded(body, "")
+            return strategic.merged(
+                current, _object({} if patch is None else patch, ""), kind.lists
+            )
+    raise Refusal(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+
+
+def media_type(content_type: str) -> str:
+    """A Content-Type without its parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def merge(target: Json, patch: Json) -> Json:
+    """JSON merge patch (RFC 7396): null removes a member, everything else replaces."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    done = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            done.pop(name, None)
+        else:
+            done[name] = merge(done.get(name), value)
+    return done
+
+
+def _json_patched(current: JsonObject, body: bytes) -> JsonObject:
+    operations = _decoded(body, "error decoding patch: ")
+    wanted = "[]handlers.jsonPatchOp"
+    if not isinstance(operations, list):
+        raise _wrong_type(operations, wanted, "error decoding patch: ")
+    for operation in operations:
+        if not isinstance(operation, dict):
+            raise _wrong_type(operation, wanted.removeprefix("[]"), "error decoding patch: ")
+    if len(operations) > jsonpatch.MAX_OPERATIONS:
+        limit = f"is {jsonpatch.MAX_OPERATIONS}, got {len(operations)}"
+        text = f"Request entity too large: The allowed maximum operations in a JSON patch {limit}"
+        raise Refusal(413, "RequestEntityTooLarge", text)
+    return jsonpatch.apply(operations, current)
+
+
+def _decoded(body: bytes, prefix: str) -> Json:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        text = str(error) if body.strip() else "unexpected end of JSON input"
+        raise Refusal(400, "BadRequest", prefix + text) from error
+
+
+def _object(value: Json, prefix: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise _wrong_type(value, "map[string]interface {}", prefix)
+    return value
+
+
+def _wrong_type(value: Json, wanted: str, prefix: str) -> Refusal:
+    found = _GO_NAMES.get(type(value), "object")
+    text = f"{prefix}json: cannot unmarshal {found} into Go value of type {wanted}"
+    return Refusal(400, "BadRequest", text)
