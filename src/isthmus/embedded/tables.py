@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from isthmus.embedded.columns import AGE, COLUMNS
+from isthmus.embedded.columns import COLUMNS, NAME
 from isthmus.embedded.kinds import Column, Kind
 from isthmus.model.wire import JsonObject
 
-NAME = Column(title="Name", cell=lambda obj: obj["metadata"]["name"])
+# The API's types of columns; ours (see columns.py) say how a cell is computed, too.
+_TYPES = {"age": "string", "moment": "date"}
+_AGE = Column(title="Age", cell=lambda obj: obj["metadata"].get("creationTimestamp"), type="date")
 
 
 def wanted(accept: str) -> bool:
@@ -41,20 +43,21 @@ def table(
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {key: metadata[key] for key in kept if key in metadata},
         "columnDefinitions": [_definition(column) for column in columns],
-        "rows": [_row(kind, columns, obj, now, include) for obj in objects],
+        # A real server writes null for no rows, and so do we, lest a client rely on [].
+        "rows": [_row(kind, columns, obj, now, include) for obj in objects] or None,
     }
 
 
 def columns_of(kind: Kind) -> tuple[Column, ...]:
-    """The columns of a kind: its name, then its own, or the age where it has none."""
-    return (NAME, *(kind.columns or COLUMNS.get((kind.group, kind.name)) or (AGE,)))
+    """The columns of a kind; a custom one has its name and its own ones, or its age."""
+    return COLUMNS.get((kind.group, kind.name)) or (NAME, *(kind.columns or (_AGE,)))
 
 
 def _definition(column: Column) -> JsonObject:
     return {
         "name": column.title,
-        "type": column.type,
-        "format": "name" if column is NAME else "",
+        "type": _TYPES.get(column.type, column.type),
+        "format": "name" if column.title == "Name" else "",
         "description": column.title,
         "priority": 1 if column.wide else 0,
     }
@@ -79,9 +82,9 @@ def _row(
 
 
 def cell(column: Column, obj: JsonObject, now: datetime) -> object:
-    """The value of one cell; moments (columns of type ``date``) become ages."""
+    """The value of one cell; in columns of the types ``age`` and ``date`` moments become ages."""
     value = column.cell(obj)
-    if column.type != "date":
+    if column.type not in ("age", "date"):
         return value
     if value is None:
         return "<unknown>"
