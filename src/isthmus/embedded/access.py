@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
 
-from isthmus.embedded import rbac
+from isthmus.embedded import rbac, refusals
 from isthmus.embedded.principals import (
     ANONYMOUS,
     AUTHENTICATED,
@@ -173,18 +173,22 @@ class Access:
             },
         }
 
+    def timestamp(self) -> str:
+        """Now, as objects show it."""
+        return _timestamp(self._wall())
+
     def _bound(self, namespace: str, account: str, reference: JsonObject) -> JsonObject:
         """The claims that tie a token to the life of another object."""
         kind, name = reference.get("kind", ""), reference.get("name", "")
         plurals = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
         if kind not in plurals or reference.get("apiVersion", "v1") != "v1":
-            raise bad_request(f"cannot bind token to object of type {kind}")
+            raise refusals.bad_request(f"cannot bind token to object of type {kind}")
         home = "" if kind == "Node" else namespace
         found = self._objects.find("", plurals[kind], home, name)
         if found is None:
             raise not_found(plurals[kind], name)
         if kind == "Pod" and found["spec"].get("serviceAccountName") != account:
-            raise bad_request(
+            raise refusals.bad_request(
                 f'cannot bind token for serviceaccount "{account}" to pod running with '
                 "different serviceaccount name."
             )
@@ -230,22 +234,12 @@ def _lifetime(seconds: int) -> int:
     if not wrong:
         return seconds
     message = f"Invalid value: {seconds}: {wrong}"
-    raise Refusal(
-        422,
-        "Invalid",
-        f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: {message}',
-        group="authentication.k8s.io",
-        kind="TokenRequest",
-        causes=(Cause("FieldValueInvalid", message, "spec.expirationSeconds"),),
-    )
+    cause = Cause("FieldValueInvalid", message, "spec.expirationSeconds")
+    raise refusals.invalid("authentication.k8s.io", "TokenRequest", "", (cause,))
 
 
 def unauthorized() -> Refusal:
     return Refusal(401, "Unauthorized", "Unauthorized")
-
-
-def bad_request(message: str) -> Refusal:
-    return Refusal(400, "BadRequest", message)
 
 
 def not_found(plural: str, name: str) -> Refusal:

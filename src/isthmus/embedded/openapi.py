@@ -27,7 +27,7 @@ _RESPONSES = {"200": {"description": "OK"}, "401": {"description": "Unauthorized
 
 
 def document(place: str, kinds: Sequence[Kind]) -> JsonObject | None:
-    """The index (``place`` is empty) or the document of ``api/v1`` or ``apis/<group>/<version>``."""
+    """The index (``place`` is empty), or the document of ``api/v1``, ``apis/apps/v1`` and so on."""
     if not place:
         places = dict.fromkeys(_place(kind) for kind in kinds)
         return {"paths": {at: {"serverRelativeURL": _address(at, kinds)} for at in places}}

@@ -1,48 +1,53 @@
 """Role-based access control: may this user do that, by the roles and bindings in the store?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from isthmus.embedded.principals import AUTHENTICATED, MASTERS, Attributes, Objects, User
 from isthmus.model.wire import JsonObject
 
 GROUP = "rbac.authorization.k8s.io"
+_ALL: JsonObject = {"kind": "Group", "name": AUTHENTICATED}
 
-# What every authenticated user may do in a fresh cluster (the roles system:discovery,
-# system:basic-user and system:public-info-viewer, which cannot be edited here).
-_EVERYBODY: tuple[JsonObject, ...] = (
-    {
-        "verbs": ["get"],
-        "nonResourceURLs": [
-            *("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/readyz"),
-            *("/openapi", "/openapi/*", "/version", "/version/"),
-        ],
-    },
-    {
-        "verbs": ["create"],
-        "apiGroups": ["authorization.k8s.io"],
-        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-    },
-    {
-        "verbs": ["create"],
-        "apiGroups": ["authentication.k8s.io"],
-        "resources": ["selfsubjectreviews"],
-    },
-)
+# What every authenticated user may do in a fresh cluster, by the role that says so.
+_EVERYBODY: Mapping[str, Sequence[JsonObject]] = {
+    "system:discovery": (
+        {
+            "verbs": ["get"],
+            "nonResourceURLs": [
+                *("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi"),
+                *("/openapi/*", "/readyz", "/version", "/version/"),
+            ],
+        },
+    ),
+    "system:basic-user": (
+        {
+            "verbs": ["create"],
+            "apiGroups": ["authorization.k8s.io"],
+            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+        },
+        {
+            "verbs": ["create"],
+            "apiGroups": ["authentication.k8s.io"],
+            "resources": ["selfsubjectreviews"],
+        },
+    ),
+}
 
 
 def reason(user: User, wanted: Attributes, objects: Objects) -> str | None:
     """Why ``user`` may do what is wanted; nothing when no rule allows it."""
     if MASTERS in user.groups:
         return ""
-    if AUTHENTICATED in user.groups and any(covers(rule, wanted) for rule in _EVERYBODY):
-        return 'RBAC: allowed by the roles of the group "system:authenticated"'
+    if AUTHENTICATED in user.groups:
+        for role, rules in _EVERYBODY.items():
+            if any(covers(rule, wanted) for rule in rules):
+                return _because(f'ClusterRoleBinding "{role}"', f'ClusterRole "{role}"', _ALL)
     for binding in _bindings(wanted, objects):
-        subjects = binding.get("subjects") or ()
         namespace = binding["metadata"].get("namespace", "")
-        if any(_is(user, subject, namespace) for subject in subjects) and any(
-            covers(rule, wanted) for rule in _rules(binding, objects)
-        ):
-            return f"RBAC: allowed by {_described(binding)}"
+        subject = next((s for s in binding.get("subjects") or () if _is(user, s, namespace)), None)
+        if subject and any(covers(rule, wanted) for rule in _rules(binding, objects)):
+            role = f'{binding["roleRef"]["kind"]} "{binding["roleRef"]["name"]}"'
+            return _because(_named(binding), role, subject)
     return None
 
 
@@ -107,9 +112,11 @@ def _is(user: User, subject: JsonObject, namespace: str) -> bool:
             return False
 
 
-def _described(binding: JsonObject) -> str:
-    metadata, role = binding["metadata"], binding["roleRef"]
-    namespace = metadata.get("namespace", "")
-    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
-    name = f"{metadata['name']}/{namespace}" if namespace else metadata["name"]
-    return f'{kind} "{name}" of {role["kind"]} "{role["name"]}"'
+def _named(binding: JsonObject) -> str:
+    name, namespace = binding["metadata"]["name"], binding["metadata"].get("namespace", "")
+    return f'RoleBinding "{name}/{namespace}"' if namespace else f'ClusterRoleBinding "{name}"'
+
+
+def _because(binding: str, role: str, subject: JsonObject) -> str:
+    name = "/".join(filter(None, (subject["name"], subject.get("namespace"))))
+    return f'RBAC: allowed by {binding} of {role} to {subject["kind"]} "{name}"'

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from isthmus.embedded.access import Access, Doubt, bad_request
+from isthmus.embedded import refusals
+from isthmus.embedded.access import Access, Doubt
 from isthmus.embedded.kinds import Kind
 from isthmus.embedded.principals import Attributes, User
 from isthmus.embedded.status import Cause, Refusal
@@ -39,19 +40,22 @@ REVIEWS: tuple[Kind, ...] = (
 
 def review(access: Access, user: User, kind: Kind, body: JsonObject) -> JsonObject:
     """Answer ``POST`` of one of ``REVIEWS`` by ``user``: the body with its status."""
-    metadata = {"creationTimestamp": None, **(body.get("metadata") or {})}
-    answered = {"kind": kind.name, "apiVersion": kind.api_version, "metadata": metadata}
-    answer: Callable[[Access, User, JsonObject], JsonObject] = _ANSWERS[kind.name]
-    if kind == SELF_SUBJECT_REVIEW:
-        return {**answered, "status": answer(access, user, {})}
+    metadata = dict(body.get("metadata") or {})
+    answered: JsonObject = {"kind": kind.name, "apiVersion": kind.api_version, "metadata": metadata}
+    if kind.name == SELF_SUBJECT_REVIEW.name:
+        metadata["creationTimestamp"] = access.timestamp()
+        return {**answered, "status": {"userInfo": user.info()}}
     spec = body.get("spec") or {}
+    if kind.name == LOCAL_SUBJECT_ACCESS_REVIEW.name:
+        _same_namespace(metadata.get("namespace", ""), spec)
+    answer: Callable[[Access, User, JsonObject], JsonObject] = _ANSWERS[kind.name]
     return {**answered, "spec": spec, "status": answer(access, user, spec)}
 
 
 def _token(access: Access, _user: User, spec: JsonObject) -> JsonObject:
     token = spec.get("token", "")
     if not token:
-        raise bad_request("token is required for TokenReview in authentication")
+        raise refusals.bad_request("token is required for TokenReview in authentication")
     try:
         proven = access.prove(token, spec.get("audiences") or [access.issuer])
     except Doubt as doubt:
@@ -63,22 +67,14 @@ def _token(access: Access, _user: User, spec: JsonObject) -> JsonObject:
     }
 
 
-def _self(_access: Access, user: User, _spec: JsonObject) -> JsonObject:
-    return {"userInfo": user.info()}
-
-
 def _own_access(access: Access, user: User, spec: JsonObject) -> JsonObject:
-    return _decision(access, user, _attributes(SELF_SUBJECT_ACCESS_REVIEW, spec))
+    return _decision(access, user, _attributes(spec))
 
 
 def _access(access: Access, _user: User, spec: JsonObject) -> JsonObject:
-    attributes = _attributes(SUBJECT_ACCESS_REVIEW, spec)
+    attributes = _attributes(spec)
     if not spec.get("user") and not spec.get("groups"):
-        raise _invalid(
-            SUBJECT_ACCESS_REVIEW,
-            "spec.user",
-            'Invalid value: "": at least one of user or group must be specified',
-        )
+        raise _invalid("spec.user", '"": at least one of user or group must be specified')
     subject = User(
         name=spec.get("user", ""),
         uid=spec.get("uid", ""),
@@ -95,14 +91,19 @@ def _decision(access: Access, user: User, wanted: Attributes) -> JsonObject:
     return status
 
 
-def _attributes(kind: Kind, spec: JsonObject) -> Attributes:
+def _same_namespace(namespace: str, spec: JsonObject) -> None:
+    asked = (spec.get("resourceAttributes") or {}).get("namespace", "")
+    if asked != namespace:
+        message = f'"{asked}": must match metadata.namespace'
+        raise _invalid("spec.resourceAttributes.namespace", message)
+
+
+def _attributes(spec: JsonObject) -> Attributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if (resource is None) == (path is None):
         raise _invalid(
-            kind,
             "spec.resourceAttributes",
-            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes "
-            "must be specified",
+            "null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
         )
     if path is not None:
         return Attributes(verb=path.get("verb", ""), path=path.get("path", ""))
@@ -117,20 +118,14 @@ def _attributes(kind: Kind, spec: JsonObject) -> Attributes:
     )
 
 
-def _invalid(kind: Kind, field: str, message: str) -> Refusal:
-    return Refusal(
-        422,
-        "Invalid",
-        f'{kind.name}.{kind.group} "" is invalid: {field}: {message}',
-        group=kind.group,
-        kind=kind.name,
-        causes=(Cause("FieldValueInvalid", message, field),),
-    )
+def _invalid(field: str, message: str) -> Refusal:
+    """422; the real server names no kind here, so neither do we."""
+    cause = Cause("FieldValueInvalid", f"Invalid value: {message}", field)
+    return refusals.invalid(AUTHORIZATION, "", "", (cause,))
 
 
 _ANSWERS: Mapping[str, Callable[[Access, User, JsonObject], JsonObject]] = {
     TOKEN_REVIEW.name: _token,
-    SELF_SUBJECT_REVIEW.name: _self,
     SUBJECT_ACCESS_REVIEW.name: _access,
     LOCAL_SUBJECT_ACCESS_REVIEW.name: _access,
     SELF_SUBJECT_ACCESS_REVIEW.name: _own_access,
