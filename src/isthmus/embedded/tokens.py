@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-from binascii import Error as BadBase64
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
@@ -13,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
     encode_dss_signature,
 )
 
-from isthmus.model.wire import Json, JsonObject
+from isthmus.model.wire import JsonObject
 
 _SIZE = 32  # bytes of each half of a P-256 signature (RFC 7518, 3.4)
 _ECDSA = ec.ECDSA(hashes.SHA256())
@@ -48,21 +47,12 @@ class TokenKey:
     def claims(self, token: str) -> JsonObject | None:
         """The claims of a token that this key has signed; nothing for every other text."""
         signed, _, signature = token.rpartition(".")
-        header, dot, payload = signed.partition(".")
-        if not dot or not token.isascii():
-            return None
         try:
             raw = _decoded(signature)
-            algorithm = _object(_decoded(header)).get("alg")
-            if len(raw) != 2 * _SIZE or algorithm != "ES256":
-                return None
             halves = (int.from_bytes(raw[:_SIZE], "big"), int.from_bytes(raw[_SIZE:], "big"))
             self._public.verify(encode_dss_signature(*halves), signed.encode(), _ECDSA)
-            return _object(_decoded(payload))
-        except (BadBase64, InvalidSignature, msgspec.DecodeError):
+        except (ValueError, InvalidSignature):
             return None
-
-
-def _object(raw: bytes) -> JsonObject:
-    found: Json = msgspec.json.decode(raw)
-    return found if isinstance(found, dict) else {}
+        # Only now, when the text is known to be our own, is anything in it believed or parsed.
+        claims: JsonObject = msgspec.json.decode(_decoded(signed.partition(".")[2]))
+        return claims
