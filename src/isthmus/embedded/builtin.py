@@ -38,6 +38,8 @@ _CORE: Final = (
         has_status=True,
         lists=_META | _CONDITIONS | {"spec.ports": ("port",)},
         apply_lists={"spec.ports": ("port", "protocol")},
+        key_defaults={"spec.ports": {"protocol": "TCP"}},
+        zero={"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}},
         atoms=_ATOMS | {"spec.selector"},
         name_rule=formats.label_name,
     ),

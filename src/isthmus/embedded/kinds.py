@@ -62,6 +62,11 @@ class Kind:
     # Server-side apply identifies elements of some lists by other keys than strategic patches
     # do (Service ports: port and protocol): such lists are named here again, and this table wins.
     apply_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Values that a key has when an element omits it: list path to {key: value}.
+    key_defaults: Mapping[str, JsonObject] = field(default_factory=dict)
+    # What the API's own type looks like when nothing is set: members that exist without being
+    # written, and so have no owner of their own.
+    zero: JsonObject = field(default_factory=dict)
     atoms: frozenset[str] = frozenset()  # paths of objects that server-side apply owns as a whole
     strategic: bool = True  # custom resources know no strategic merge patch
     name_rule: formats.NameRule = formats.subdomain_name  # what is wrong with a metadata.name

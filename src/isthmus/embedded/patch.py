@@ -28,7 +28,8 @@ def patched(kind: Kind, content_type: str, current: JsonObject, body: bytes) -> 
             patch = _decoded(body, "error decoding patch: ")
             if patch is None:
                 raise Refusal(400, "BadRequest", "Invalid JSON Patch")
-            return merge(current, _object(patch, "error decoding patch: "))
+            done: JsonObject = merge(current, _object(patch, "error decoding patch: "))
+            return done
         case "application/strategic-merge-patch+json" if kind.strategic:
             patch = _decoded(body, "")
             return strategic.merged(
