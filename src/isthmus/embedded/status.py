@@ -42,9 +42,7 @@ class Refusal(Exception):
         if self.kind:
             details["kind"] = self.kind
         if self.causes:
-            details["causes"] = [
-                {"reason": c.reason, "message": c.message, "field": c.field} for c in self.causes
-            ]
+            details["causes"] = [_shown(cause) for cause in self.causes]
         if self.retry_after is not None:
             details["retryAfterSeconds"] = self.retry_after
         metadata = {"continue": self.continue_token} if self.continue_token else {}
@@ -60,3 +58,8 @@ class Refusal(Exception):
             status["details"] = details
         status["code"] = self.code
         return status
+
+
+def _shown(cause: Cause) -> JsonObject:
+    shown: JsonObject = {"reason": cause.reason, "message": cause.message}
+    return shown | {"field": cause.field} if cause.field else shown

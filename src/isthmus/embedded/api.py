@@ -1,0 +1,197 @@
+"""The request path: from a request to an answer, as kube-apiserver goes it.
+
+Authentication, authorization, discovery and routing happen here; what a verb does is in
+:mod:`listing`, :mod:`watching`, :mod:`writing` and :mod:`deleting`. Nothing waits for anything
+but the next event of a watch, so that a write and all its consequences are one step.
+"""
+
+from collections.abc import Mapping
+
+from isthmus.embedded import (
+    deleting,
+    discovery,
+    lifecycle,
+    listing,
+    reviews,
+    selectors,
+    tables,
+    watching,
+    writing,
+)
+from isthmus.embedded.access import Access
+from isthmus.embedded.answers import Answer, Form, answered, refused, success
+from isthmus.embedded.calls import BODY_LIMIT, Call, object_of
+from isthmus.embedded.plane import Plane
+from isthmus.embedded.principals import Attributes, User
+from isthmus.embedded.refusals import not_allowed
+from isthmus.embedded.routing import Route, route
+from isthmus.embedded.status import Refusal
+from isthmus.kube.transport import Request
+
+__all__ = ["Answer", "Api"]
+
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Api:
+    """Serves one cluster's control plane."""
+
+    def __init__(self, plane: Plane, access: Access) -> None:
+        self._plane = plane
+        self._access = access
+
+    async def handle(self, request: Request, as_of: int | None = None) -> Answer:
+        """Answer ``request``; reads show nothing later than revision ``as_of``, if given."""
+        try:
+            return self._serve(request, as_of)
+        except Refusal as refusal:
+            return refused(refusal)
+
+    def _serve(self, request: Request, as_of: int | None) -> Answer:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        user = self._access.authenticate(headers, request.path)
+        if len(request.body) > BODY_LIMIT:
+            limit = f"limit is {BODY_LIMIT}"
+            raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: {limit}")
+        found = route(request.path, self._plane.registry)
+        if found is None:
+            return self._page(request, headers, user)
+        query = dict(request.query)
+        call = Call(
+            route=found,
+            verb=_verb(request.method, found, query),
+            user=user,
+            query=query,
+            headers=headers,
+            body=request.body,
+            now=self._plane.wall(),
+            as_of=as_of,
+        )
+        self._access.authorize(user, _attributes(call))
+        call.check_options()
+        answer = self._do(call)
+        lifecycle.settle(self._plane)
+        return answer
+
+    def _page(self, request: Request, headers: Mapping[str, str], user: User) -> Answer:
+        """What is not an object: discovery, health, version."""
+        verb = request.method.lower()
+        self._access.authorize(user, Attributes(verb=verb, path=request.path))
+        if request.method == "GET":
+            kinds = (*self._plane.registry.kinds(),)
+            page = discovery.answer(request.path, headers.get("accept", ""), kinds)
+            if page is not None:
+                return Answer(
+                    status=200, headers={"content-type": page.content_type}, body=page.body
+                )
+        return Answer(
+            status=404,
+            headers={"content-type": "text/plain; charset=utf-8"},
+            body=b"404 page not found\n",
+        )
+
+    def _do(self, call: Call) -> Answer:
+        form = self._form(call)
+        if call.kind in reviews.REVIEWS:
+            return self._review(call)
+        match call.verb:
+            case "get":
+                return answered(200, form.encoded(listing.get(self._plane, call)))
+            case "list":
+                return answered(200, listing.page(self._plane, call, form))
+            case "watch":
+                watched = watching.watch(self._plane, call, form)
+                return Answer(
+                    status=200,
+                    headers={"content-type": "application/json"},
+                    stream=watching.stream(self._plane, watched),
+                )
+            case "create" if call.route.subresource == "token":
+                return self._token(call)
+            case "create":
+                return answered(201, form.shown(writing.create(self._plane, call)))
+            case "update":
+                done, created = writing.update(self._plane, call)
+            case "patch":
+                done, created = writing.change(self._plane, call)
+            case "delete":
+                return self._delete(call, form)
+            case _:
+                return self._delete_all(call, form)
+        return answered(201 if created else 200, form.shown(done))
+
+    def _form(self, call: Call) -> Form:
+        accept = call.headers.get("accept", "")
+        return Form(
+            kind=call.kind,
+            custom=self._plane.registry.custom(call.kind),
+            table=tables.wanted(accept),
+            partial="as=PartialObjectMetadata" in accept,
+            include=call.query.get("includeObject", "Metadata"),
+            now=call.now,
+        )
+
+    def _review(self, call: Call) -> Answer:
+        if call.verb != "create":
+            raise not_allowed()
+        return answered(201, reviews.review(self._access, call.user, call.kind, object_of(call)))
+
+    def _token(self, call: Call) -> Answer:
+        namespace, name = call.route.namespace, call.route.name
+        body = object_of(call)
+        return answered(201, self._access.token_request(namespace, name, body))
+
+    def _delete(self, call: Call, form: Form) -> Answer:
+        wanted = deleting.options(call)
+        done = deleting.delete(self._plane, call.kind, call.route.key, wanted)
+        if done.gone and call.route.resource not in deleting.RETURNED:
+            uid = done.object["metadata"]["uid"]
+            return answered(200, success(call.kind, call.route.name, uid))
+        return answered(200, form.shown(done.object))
+
+    def _delete_all(self, call: Call, form: Form) -> Answer:
+        wanted = deleting.options(call)
+        chosen = selectors.selection(
+            call.kind, call.query.get("labelSelector", ""), call.query.get("fieldSelector", "")
+        )
+        found = [
+            record
+            for record in self._plane.store.scan(call.route.resource, call.route.namespace)
+            if chosen is None or chosen(record.object)
+        ]
+        for record in found:
+            deleting.delete(self._plane, call.kind, record.key, wanted)
+        metadata = {"resourceVersion": str(self._plane.store.revision)}
+        return answered(200, form.listed(found, metadata))
+
+
+def _verb(method: str, found: Route, query: Mapping[str, str]) -> str:
+    watches = query.get("watch", "").lower() in ("true", "1")
+    match method, bool(found.name):
+        case "GET", False:
+            return "watch" if watches else "list"
+        case "GET", True if watches and not found.subresource:
+            return "watch"
+        case "DELETE", False:
+            return "deletecollection"
+        case (("GET" | "PUT" | "PATCH" | "DELETE"), True):
+            return _VERBS[method]
+        case "POST", False:
+            return "create"
+        case "POST", True if found.subresource == "token":
+            return "create"
+    raise not_allowed()
+
+
+def _attributes(call: Call) -> Attributes:
+    found = call.route
+    # The real server lets no namespace's name slip past rules about that namespace.
+    namespace = found.name if found.resource == "/namespaces" else found.namespace
+    return Attributes(
+        verb=call.verb,
+        group=found.kind.group,
+        resource=found.kind.plural,
+        subresource=found.subresource,
+        namespace=namespace,
+        name=found.name,
+    )

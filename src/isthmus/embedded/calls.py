@@ -1,0 +1,150 @@
+"""A request, understood: what is asked, by whom, with which options."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+import yaml
+
+from isthmus.embedded import causes
+from isthmus.embedded.apply import FieldManager
+from isthmus.embedded.kinds import Kind
+from isthmus.embedded.principals import User
+from isthmus.embedded.refusals import bad_request, invalid
+from isthmus.embedded.routing import Route
+from isthmus.embedded.status import Refusal
+from isthmus.model.wire import Json, JsonObject
+
+BODY_LIMIT = 3 * 1024 * 1024
+JSON = "application/json"
+YAML = "application/yaml"
+APPLY = "application/apply-patch+yaml"
+_OPTIONS = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+    "deletecollection": "DeleteOptions",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request to one route. Header names are lower case."""
+
+    route: Route
+    verb: str  # as RBAC knows it
+    user: User
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    now: datetime
+    as_of: int | None = None  # answer reads as if nothing later had happened
+
+    @property
+    def kind(self) -> Kind:
+        return self.route.kind
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("content-type", JSON).partition(";")[0].strip().lower() or JSON
+
+    @property
+    def dry_run(self) -> bool:
+        return self.query.get("dryRun") == "All"
+
+    def flag(self, name: str) -> bool:
+        return self.query.get(name, "").lower() in ("true", "1")
+
+    def number(self, name: str) -> int:
+        text = self.query.get(name) or "0"
+        try:
+            return int(text)
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+    def check_options(self) -> None:
+        """Refuse option values that the verb does not know."""
+        options = _OPTIONS.get(self.verb)
+        dry_run = self.query.get("dryRun")
+        if options and dry_run and dry_run != "All":
+            cause = causes.unsupported("dryRun", dry_run, ("All",))
+            raise invalid("meta.k8s.io", options, "", (cause,))
+
+    def manager(self, operation: str = "Update") -> FieldManager:
+        """Who owns the fields that this call writes."""
+        named = self.query.get("fieldManager") or self.headers.get("user-agent", "").split("/")[0]
+        return FieldManager(
+            name=named or "unknown",
+            now=self.now,
+            operation=operation,
+            subresource=self.route.subresource,
+            force=self.flag("force"),
+        )
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it: what looks like a date is text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in found if not tag.endswith(":timestamp")]
+    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def decoded(body: bytes, content_type: str) -> Json:
+    """The JSON value of a body; refuses what is neither JSON nor YAML."""
+    try:
+        if content_type in (YAML, APPLY):
+            return yaml.load(body, Loader=_Loader)
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
+        what = str(error).splitlines()[0]
+        raise bad_request(f"error decoding the request body: {what}") from None
+
+
+def accepts(content_type: str) -> None:
+    """Refuse bodies in a format that is not served, so that clients fall back to JSON."""
+    if content_type not in (JSON, YAML):
+        raise Refusal(
+            415,
+            "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{JSON}, {YAML}",
+        )
+
+
+def object_of(call: Call) -> JsonObject:
+    """The object in a create or update, checked to be of the kind that the path names."""
+    accepts(call.content_type)
+    found = decoded(call.body, call.content_type)
+    if not isinstance(found, dict):
+        raise bad_request("the request body is not an object")
+    kind = call.kind
+    return typed(kind, found)
+
+
+def typed(kind: Kind, found: JsonObject) -> JsonObject:
+    """``found`` with kind and apiVersion first and checked, and with a metadata object."""
+    said_kind = found.get("kind") or kind.name
+    said_version = found.get("apiVersion") or kind.api_version
+    if (said_kind, said_version) != (kind.name, kind.api_version):
+        raise bad_request(
+            f'{said_kind} in version "{said_version}" cannot be handled as a {kind.name}: '
+            f"the API version in the data ({said_version}) does not match the expected API "
+            f"version ({kind.api_version})"
+            if said_kind == kind.name
+            else f'{said_kind} in version "{said_version}" cannot be handled as a {kind.name}'
+        )
+    metadata = found.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise bad_request(f"{kind.name}: metadata is not an object")
+    rest = {k: v for k, v in found.items() if k not in ("kind", "apiVersion", "metadata")}
+    return {
+        "kind": kind.name,
+        "apiVersion": kind.api_version,
+        "metadata": dict(metadata or {}),
+        **rest,
+    }

@@ -1,0 +1,57 @@
+"""Puts an embedded cluster together and furnishes it like a fresh Kubernetes cluster."""
+
+import random as chance
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from isthmus.embedded import lifecycle, seed
+from isthmus.embedded.access import Access
+from isthmus.embedded.addresses import Addresses
+from isthmus.embedded.api import Api
+from isthmus.embedded.builtin import BUILTIN
+from isthmus.embedded.faults import Faults
+from isthmus.embedded.inprocess import InProcess
+from isthmus.embedded.plane import Plane
+from isthmus.embedded.registry import Registry
+from isthmus.embedded.reviews import REVIEWS
+from isthmus.embedded.store import Store
+from isthmus.kube.transport import Transport
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Cluster:
+    """One in-memory Kubernetes API: a store behind an Api, seeded like a fresh cluster."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        domain: str = "cluster.local",
+        service_range: str = "10.96.0.0/16",
+        wall: Callable[[], datetime] = _now,
+        random: chance.Random | None = None,
+    ) -> None:
+        dice = random or chance.SystemRandom()
+        self.name = name
+        self.domain = domain
+        self.store = Store()
+        self.admin_token = f"{dice.getrandbits(128):032x}"
+        self.plane = Plane(
+            store=self.store,
+            registry=Registry((*BUILTIN, *REVIEWS)),
+            addresses=Addresses(service_range, dice),
+            wall=wall,
+            random=dice,
+        )
+        self.access = Access(self.plane, admin_token=self.admin_token, wall=wall, domain=domain)
+        self.api = Api(self.plane, self.access)
+        self.faults = Faults(self.api.handle, self.store)
+        seed.furnish(self.plane)
+        lifecycle.settle(self.plane)
+
+    def transport(self, token: str | None = None) -> Transport:
+        """A client's way in, without sockets; as the administrator unless ``token`` is given."""
+        return InProcess(self.faults, self.admin_token if token is None else token)

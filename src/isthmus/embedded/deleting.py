@@ -1,0 +1,153 @@
+"""Delete: preconditions, grace, finalizers, and what becomes of the dependants."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from isthmus.embedded.calls import Call, accepts, decoded
+from isthmus.embedded.kinds import Kind
+from isthmus.embedded.plane import Plane
+from isthmus.embedded.refusals import bad_request, conflict, forbidden, not_found
+from isthmus.embedded.store import Key, Record
+from isthmus.embedded.writing import finished
+from isthmus.model.wire import JsonObject
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+_UNDELETABLE = ("default", "kube-system", "kube-public")
+# These answer a deletion with the object; the others, once it is gone, with a Status.
+RETURNED = {"/services", "/pods", "/namespaces", "/serviceaccounts"}
+
+
+class _Preconditions(msgspec.Struct, frozen=True):
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815  # the wire's name
+
+
+class Options(msgspec.Struct, frozen=True):
+    """DeleteOptions, as sent in the body or as query parameters."""
+
+    gracePeriodSeconds: int | None = None  # noqa: N815  # the wire's name
+    propagationPolicy: str | None = None  # noqa: N815  # the wire's name
+    orphanDependents: bool | None = None  # noqa: N815  # the wire's name
+    preconditions: _Preconditions | None = None
+    dryRun: list[str] | None = None  # noqa: N815  # the wire's name
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """How far a deletion got."""
+
+    object: JsonObject
+    gone: bool
+
+
+def options(call: Call) -> Options:
+    """The options of a delete call; the body wins over the query, as in the real server."""
+    if call.body:
+        accepts(call.content_type)
+        try:
+            return msgspec.convert(decoded(call.body, call.content_type), Options)
+        except msgspec.ValidationError as error:
+            raise bad_request(f"DeleteOptions: {error}") from None
+    grace = call.query.get("gracePeriodSeconds")
+    return Options(
+        gracePeriodSeconds=call.number("gracePeriodSeconds") if grace else None,
+        propagationPolicy=call.query.get("propagationPolicy"),
+        orphanDependents=call.flag("orphanDependents") or None,
+        dryRun=["All"] if call.dry_run else None,
+    )
+
+
+def delete(plane: Plane, kind: Kind, key: Key, wanted: Options) -> Deletion:
+    """Delete one object, or mark it as being deleted if something still holds it."""
+    record = plane.store.get(key)
+    if record is None:
+        raise not_found(kind, key.name)
+    if key.resource == "/namespaces" and key.name in _UNDELETABLE:
+        raise forbidden(kind, key.name, "this namespace may not be deleted")
+    _check(kind, record, wanted)
+    marked = _marked(plane, record, wanted)
+    if finished(marked):
+        last = record.object if wanted.dryRun else plane.store.remove(key).object
+        return Deletion(last, gone=True)
+    if marked == record.object or wanted.dryRun:
+        return Deletion(marked, gone=False)
+    return Deletion(plane.store.put(key, marked).object, gone=False)
+
+
+def _check(kind: Kind, record: Record, wanted: Options) -> None:
+    asked, metadata = wanted.preconditions or _Preconditions(), record.object["metadata"]
+    found = metadata["uid"]
+    if asked.uid is not None and asked.uid != found:
+        why = (
+            f"the UID in the precondition ({asked.uid}) does not match the UID in record "
+            f"({found}). The object might have been deleted and then recreated"
+        )
+        raise conflict(kind, record.key.name, why)
+    found = metadata["resourceVersion"]
+    if asked.resourceVersion is not None and asked.resourceVersion != found:
+        why = (
+            f"the ResourceVersion in the precondition ({asked.resourceVersion}) does not match "
+            f"the ResourceVersion in record ({found}). The object might have been modified"
+        )
+        raise conflict(kind, record.key.name, why)
+
+
+def _marked(plane: Plane, record: Record, wanted: Options) -> JsonObject:
+    """The object with its deletion timestamp, grace period and finalizers."""
+    obj, metadata = record.object, {**record.object["metadata"]}
+    finalizers = _finalizers(metadata.get("finalizers") or [], wanted)
+    metadata.pop("finalizers", None)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    grace = _grace(obj, wanted)
+    if "deletionTimestamp" not in metadata:
+        end = plane.wall().astimezone(UTC) + timedelta(seconds=grace)
+        metadata["deletionTimestamp"] = _text(end)
+        metadata["deletionGracePeriodSeconds"] = grace
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+    elif grace < (held := metadata.get("deletionGracePeriodSeconds", 0)):
+        shortened = datetime.fromisoformat(metadata["deletionTimestamp"]) - timedelta(
+            seconds=held - grace
+        )
+        metadata["deletionTimestamp"] = _text(shortened)
+        metadata["deletionGracePeriodSeconds"] = grace
+    marked = {**obj, "metadata": metadata}
+    if record.key.resource == "/namespaces":
+        marked["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+    return marked
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _finalizers(present: list[str], wanted: Options) -> list[str]:
+    """Which finalizers stand for the dependants' fate, besides those of others."""
+    policy = wanted.propagationPolicy
+    if policy is None and wanted.orphanDependents is not None:
+        policy = "Orphan" if wanted.orphanDependents else "Background"
+    if policy is None:
+        return present
+    kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+    match policy:
+        case "Orphan":
+            return [*kept, ORPHAN]
+        case "Foreground":
+            return [*kept, FOREGROUND]
+        case _:
+            return kept
+
+
+def _grace(obj: JsonObject, wanted: Options) -> int:
+    """Only pods that a node may be running are given time."""
+    spec = obj.get("spec") or {}
+    phase = (obj.get("status") or {}).get("phase")
+    if obj["kind"] != "Pod" or not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
+        return 0
+    if wanted.gracePeriodSeconds is not None:
+        return 1 if wanted.gracePeriodSeconds < 0 else wanted.gracePeriodSeconds
+    return int(spec.get("terminationGracePeriodSeconds", 30))
