@@ -27,6 +27,10 @@ class Throttled(Unavailable):
     """429: the server asks us to slow down."""
 
 
+class Ahead(Unavailable):
+    """504: the server has not seen the resource version we name, or no longer. List again."""
+
+
 class Unauthorized(Transient):
     """401: the credential is not accepted (any more); a rotated one may be."""
 

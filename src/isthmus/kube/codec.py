@@ -1,0 +1,187 @@
+"""Objects to JSON and back, without dictionaries in between.
+
+A list is decoded in one pass. Only when that fails is it taken apart, so that one object we
+cannot read does not hide the others; a list that is not a list is refused whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar, cast
+
+import msgspec
+
+from isthmus.kube.errors import Garbled
+from isthmus.kube.resources import Resource
+from isthmus.model.objects import Key, Metadata
+from isthmus.model.wire import Json, JsonObject
+
+T = TypeVar("T")
+
+# What the decoder raises: for the wrong shape, for bytes that are no text, for bottomless depth.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class _Described(Protocol):
+    @property
+    def metadata(self) -> Metadata: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """An object that exists but whose content we cannot read."""
+
+    key: Key
+    reason: str
+
+
+class ListMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    resource_version: str
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class ListOf(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):
+    """A list as the API sends it; ``items: null`` is not one, and neither is a Status."""
+
+    kind: str
+    api_version: str
+    metadata: ListMetadata
+    items: tuple[T, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A list, or one page of it."""
+
+    objects: tuple[T, ...]
+    bad: tuple[Bad, ...]
+    resource_version: str
+    token: str = ""  # of the next page; empty on the last one
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """What is left of an object when all that matters is which one it is, and which version."""
+
+    metadata: Metadata
+
+
+class _Kind(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+
+
+_decoders: dict[object, Json] = {}
+
+
+def decoder(shape: type[T]) -> msgspec.json.Decoder[T]:
+    """Return the decoder of ``shape``; making one costs more than using it."""
+    found: msgspec.json.Decoder[T] | None = _decoders.get(shape)
+    if found is None:
+        found = _decoders[shape] = msgspec.json.Decoder(shape)
+    return found
+
+
+def key_of(obj: object) -> Key:
+    """Return the key of an object, typed or plain JSON."""
+    if isinstance(obj, dict):
+        metadata = obj["metadata"]
+        return Key(metadata.get("namespace", ""), metadata["name"])
+    return cast(_Described, obj).metadata.key
+
+
+def version_of(obj: object) -> str:
+    """Return the resource version of an object, typed or plain JSON."""
+    if isinstance(obj, dict):
+        return str(obj["metadata"].get("resourceVersion", ""))
+    return cast(_Described, obj).metadata.resource_version
+
+
+def encoded(resource: Resource[T], obj: T) -> bytes:
+    """Return the JSON of ``obj`` with the kind that it does not know itself."""
+    if isinstance(obj, dict):
+        plain: JsonObject = {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
+        return msgspec.json.encode(plain)
+    head = b'{"apiVersion":"%b","kind":"%b",' % (
+        resource.api_version.encode(),
+        resource.kind.encode(),
+    )
+    return head + msgspec.json.encode(obj)[1:]
+
+
+def decoded(resource: Resource[T], body: bytes, what: object) -> T:
+    """Return the object in ``body``; raise ``Garbled`` if it is something else."""
+    try:
+        found = decoder(_Kind).decode(body)
+        if (found.api_version, found.kind) == (resource.api_version, resource.kind):
+            return decoder(resource.type).decode(body)
+    except UNREADABLE as error:
+        raise Garbled(f"{what}: the answer is not a {resource.kind}: {error}") from error
+    raise Garbled(
+        f"{what}: the answer is not a {resource.kind} of {resource.api_version} "
+        f"but {_named(found.kind)} of {_named(found.api_version)}"
+    )
+
+
+def decoded_json(body: bytes, what: object) -> Json:
+    """Return plain JSON; raise ``Garbled`` if ``body`` is not."""
+    try:
+        return msgspec.json.decode(body)
+    except UNREADABLE as error:
+        raise Garbled(f"{what}: the answer is not JSON: {error}") from error
+
+
+def decoded_page(resource: Resource[T], body: bytes, what: object) -> Page[T]:
+    """Return one page of a list; raise ``Garbled`` if ``body`` is not such a list."""
+    shape = cast(
+        "type[ListOf[T]]",
+        ListOf[resource.type],  # type: ignore[name-defined]  # known at run time only
+    )
+    bad: tuple[Bad, ...] = ()
+    try:
+        found = decoder(shape).decode(body)
+        items, metadata, kind = found.items, found.metadata, found.kind
+        version = found.api_version
+    except UNREADABLE:
+        try:
+            raw = decoder(ListOf[msgspec.Raw]).decode(body)
+            items, bad = _one_by_one(resource, raw.items)
+        except UNREADABLE as error:
+            raise Garbled(f"{what}: the answer is no usable list: {error}") from error
+        metadata, kind, version = raw.metadata, raw.kind, raw.api_version
+    if kind != resource.list_kind or version != resource.api_version:
+        raise Garbled(
+            f"{what}: the answer is not a {resource.list_kind} of {resource.api_version} "
+            f"but {_named(kind)} of {_named(version)}"
+        )
+    if not metadata.resource_version:
+        raise Garbled(f"{what}: the list has no resource version")
+    return Page(items, bad, metadata.resource_version, metadata.continue_)
+
+
+def joined(pages: Sequence[Page[T]], what: object) -> Page[T]:
+    """Return the list that ``pages`` make up; raise ``Garbled`` if they are of two moments."""
+    versions = {page.resource_version for page in pages}
+    if len(versions) != 1:
+        raise Garbled(f"{what}: the pages of the list are of different moments")
+    return Page(
+        tuple(obj for page in pages for obj in page.objects),
+        tuple(bad for page in pages for bad in page.bad),
+        versions.pop(),
+    )
+
+
+def _one_by_one(
+    resource: Resource[T], raws: tuple[msgspec.Raw, ...]
+) -> tuple[tuple[T, ...], tuple[Bad, ...]]:
+    """Sort the readable from the unreadable; an object without even a name spoils the list."""
+    good: list[T] = []
+    bad: list[Bad] = []
+    for raw in raws:
+        try:
+            good.append(decoder(resource.type).decode(raw))
+        except UNREADABLE as error:
+            bad.append(Bad(decoder(Mark).decode(raw).metadata.key, str(error)))
+    return tuple(good), tuple(bad)
+
+
+def _named(text: str) -> str:
+    return repr(text[:63]) if text else "nothing"

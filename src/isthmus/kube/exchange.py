@@ -1,0 +1,198 @@
+"""One request and its answer: credentials, deadlines, size limits, pauses and counts.
+
+Nothing is retried here but a refused credential, once. Whoever asks has a work queue or a loop
+that knows better when to try again; a server's wish to be left alone for a while is obeyed
+here, because it concerns everyone who asks.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from random import Random
+from typing import TypeVar
+
+from isthmus import __version__
+from isthmus.kube.credentials import Credentials
+from isthmus.kube.errors import Garbled, Unauthorized, Unavailable, Unreachable, Untrusted
+from isthmus.kube.failures import failure
+from isthmus.kube.requests import Call
+from isthmus.kube.transport import Response, Transport
+from isthmus.runtime.clock import Clock
+
+T = TypeVar("T")
+
+MIB = 1024 * 1024
+REFUSAL_BYTES = MIB  # of the body that explains a refusal
+
+HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip",
+    "User-Agent": f"isthmus/{__version__}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long we wait, how much we read and how much we ask for at once."""
+
+    first_byte: float = 30.0  # seconds until an answer begins
+    total: float = 60.0  # seconds until it has been read
+    silence: float = 90.0  # seconds without a byte after which a watch is dead
+    concurrency: int = 16  # requests under way; watches are not counted
+    page: int = 500  # objects of a list asked for at once
+    pages: int = 2000
+    object_bytes: int = 4 * MIB
+    page_bytes: int = 64 * MIB
+    list_bytes: int = 512 * MIB
+    line_bytes: int = 8 * MIB  # of a watch
+
+
+class Exchange:
+    """The way to one API server, shared by all who talk to it."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        credentials: Credentials,
+        limits: Limits,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self.clock_skew: float | None = None  # seconds by which the server's clock is ahead
+        self.answers: Counter[tuple[str, str, str]] = Counter()  # by verb, resource and outcome
+        self._transport = transport
+        self._credentials = credentials
+        self._limits = limits
+        self._clock = clock
+        self._random = random
+        self._slots = asyncio.Semaphore(limits.concurrency)
+        self._pause = 0.0
+        self._pause_ends = 0.0
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def fetch(self, call: Call[T], cap: int) -> bytes:
+        """Return the whole body of a good answer, which may be ``cap`` bytes long."""
+        async with self._slots:
+            await self._wait_out_pause()
+            try:
+                async with asyncio.timeout(self._limits.total), AsyncExitStack() as stack:
+                    return await _read(call, await self._open(call, stack), cap)
+            except TimeoutError as error:
+                text = f"{call}: not answered within {self._limits.total:g} s"
+                raise Unreachable(text) from error
+
+    @asynccontextmanager
+    async def stream(self, call: Call[T]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Hand out the body of a good answer as it comes; silence ends it."""
+        await self._wait_out_pause()
+        async with AsyncExitStack() as stack:
+            yield self._until_silent(call, await self._open(call, stack))
+
+    async def _open(self, call: Call[T], stack: AsyncExitStack) -> Response:
+        """Send ``call``, with a renewed credential if need be, until an answer is good."""
+        sent = await self._credentials.headers()
+        try:
+            return await self._send(call, sent, stack)
+        except Unauthorized:
+            await self._credentials.refresh()
+            renewed = await self._credentials.headers()
+            if renewed == sent:
+                raise
+        return await self._send(call, renewed, stack)
+
+    async def _send(
+        self, call: Call[T], credential: Mapping[str, str], stack: AsyncExitStack
+    ) -> Response:
+        request = replace(call.request, headers={**HEADERS, **call.request.headers, **credential})
+        outcome = "Unreachable"
+        try:
+            async with asyncio.timeout(self._limits.first_byte):
+                with _about(call):
+                    response = await stack.enter_async_context(self._transport.send(request))
+                outcome = str(response.status)
+                self._note_time(response.headers)
+                if 200 <= response.status < 300 and not _is_html(response):
+                    return response
+                body = await _read(call, response, REFUSAL_BYTES)
+        except TimeoutError as error:
+            text = f"{call}: no answer within {self._limits.first_byte:g} s"
+            raise Unreachable(text) from error
+        except (Garbled, Untrusted) as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            self.answers[call.verb, call.resource.plural, outcome] += 1
+        refused = failure(
+            response.status,
+            {name: _without(credential, value) for name, value in response.headers.items()},
+            _without(credential, body.decode("utf-8", "replace")).encode(),
+            call,
+            secret=call.resource.secret,
+        )
+        if isinstance(refused, Unavailable) and refused.retry_after:
+            self._pause = refused.retry_after
+            self._pause_ends = max(self._pause_ends, self._clock.now() + refused.retry_after)
+        raise refused
+
+    async def _until_silent(self, call: Call[T], response: Response) -> AsyncIterator[bytes]:
+        chunks = response.chunks()
+        while True:
+            try:
+                with _about(call):
+                    async with asyncio.timeout(self._limits.silence):
+                        chunk = await anext(chunks)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                text = f"{call}: silent for {self._limits.silence:g} s"
+                raise Unreachable(text) from error
+            yield chunk
+
+    async def _wait_out_pause(self) -> None:
+        """Wait until the server wants to hear from us again, and then not all at once."""
+        while (left := self._pause_ends - self._clock.now()) > 0:
+            await self._clock.sleep(left + self._random.random() * self._pause)
+
+    def _note_time(self, headers: Mapping[str, str]) -> None:
+        try:
+            there = parsedate_to_datetime(headers.get("date", ""))
+            self.clock_skew = (there - self._clock.utc()).total_seconds()
+        except (TypeError, ValueError):
+            return  # no date, or none that can be compared: nothing is learned
+
+
+async def _read(call: Call[T], response: Response, cap: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    with _about(call):
+        async for chunk in response.chunks():
+            size += len(chunk)
+            if size > cap:
+                raise Garbled(f"the answer is larger than {cap} bytes")
+            parts.append(chunk)
+    return b"".join(parts)
+
+
+@contextmanager
+def _about(call: Call[T]) -> Iterator[None]:
+    """Say in errors of the transport what they have kept from happening."""
+    try:
+        yield
+    except (Unreachable, Garbled, Untrusted, Unauthorized) as error:
+        raise type(error)(f"{call}: {error}") from error
+
+
+def _is_html(response: Response) -> bool:
+    return response.headers.get("content-type", "").lower().startswith("text/html")
+
+
+def _without(credential: Mapping[str, str], text: str) -> str:
+    """Remove our own credential from an answer that echoes it."""
+    for value in credential.values():
+        text = text.replace(value.rpartition(" ")[2], "<hidden>")
+    return text

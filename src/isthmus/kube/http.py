@@ -1,0 +1,204 @@
+"""HTTPS to one API server. Foreign errors and redirects end here.
+
+Every cluster has a session of its own, so that trouble with one cannot close the connections
+of another.
+"""
+
+import socket
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import quote, urlencode, urlsplit
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
+
+from isthmus.kube import tls
+from isthmus.kube.endpoint import Endpoint
+from isthmus.kube.errors import BadConfig, Garbled, Unauthorized, Unreachable, Untrusted
+from isthmus.kube.transport import Request
+from isthmus.model.errors import IsthmusError
+
+CONNECT = 10.0  # seconds for name, TCP and TLS
+UNACKNOWLEDGED = 30_000  # milliseconds after which bytes that nobody confirms end a connection
+
+# What aiohttp may raise. HttpProcessingError stands for HTTP that cannot be parsed.
+FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError, TimeoutError)
+
+
+class HttpTransport:
+    """Carries requests over HTTP/1.1; implements :class:`isthmus.kube.transport.Transport`."""
+
+    def __init__(self, endpoint: Endpoint, *, connect: float = CONNECT) -> None:
+        self._endpoint = endpoint
+        self._connect = connect
+        self._base = endpoint.server_url.rstrip("/")
+        try:
+            parts = urlsplit(self._base)
+            self._host, self._port = parts.hostname or "", parts.port
+        except ValueError:
+            raise BadConfig(f"{endpoint.server_url!r} is not a server's address") from None
+        if parts.scheme not in ("http", "https") or not self._host:
+            raise BadConfig(f"{endpoint.server_url!r} is not a server's address")
+        self._tls = tls.context(endpoint) if parts.scheme == "https" else None
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(self, request: Request) -> AsyncIterator["HttpResponse"]:
+        session = self._session or self._start()
+        url = self._base + request.path
+        if request.query:
+            url += "?" + urlencode(request.query, quote_via=quote)
+        try:
+            response = await session.request(
+                request.method,
+                URL(url, encoded=True),
+                headers=request.headers,
+                data=request.body or None,
+                allow_redirects=False,
+                server_hostname=self._endpoint.tls_server_name,
+                proxy=self._endpoint.proxy,
+            )
+        except FOREIGN as error:
+            failed = await self._translated(error)
+            # aiohttp's errors carry the request and with it the token: they stay here.
+            raise failed from None
+        try:
+            yield HttpResponse(response, self._base)
+        finally:
+            # A body that was not read to its end takes its connection with it.
+            if response.content.at_eof():
+                response.release()
+            else:
+                response.close()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _start(self) -> aiohttp.ClientSession:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                ssl=self._tls if self._tls is not None else True,
+                limit=0,  # the client bounds its requests, and watches must never wait
+                socket_factory=_socket,
+            ),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+        )
+        return self._session
+
+    async def _translated(self, error: Exception) -> IsthmusError:
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            return await self._distrusted(error.certificate_error)
+        return translated(error, self._base)
+
+    async def _distrusted(self, error: Exception) -> IsthmusError:
+        if not isinstance(error, ssl.SSLCertVerificationError):
+            return Untrusted(f"{self._base}: {error}")
+        name = self._endpoint.tls_server_name or self._host
+        seen = None
+        if self._endpoint.proxy is None:
+            seen = await tls.presented(self._host, self._port or 443, name)
+        return Untrusted(tls.distrust(error, seen, self._endpoint, name))
+
+
+class HttpResponse:
+    """An answer whose body is still on its way."""
+
+    def __init__(self, response: aiohttp.ClientResponse, base: str) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = {
+            name.lower(): value for name, value in response.headers.items()
+        }
+        self._content = response.content
+        self._base = base
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._content.readany()
+        except FOREIGN as error:
+            raise translated(error, self._base) from None
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
+def translated(error: Exception, where: str) -> IsthmusError:
+    """Return our own error for one of aiohttp's, without anything it may carry along."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return Unreachable(f"{where}: the name of the server cannot be resolved")
+        case aiohttp.ClientProxyConnectionError():
+            return Unreachable(f"{where}: the proxy cannot be reached")
+        case aiohttp.ClientHttpProxyError():
+            return Unreachable(f"{where}: the proxy refuses ({error.status})")
+        case aiohttp.ClientConnectorError() if isinstance(error.os_error, ssl.SSLError):
+            return _tls_failed(error.os_error, where)
+        case ssl.SSLError():
+            return _tls_failed(error, where)
+        case TimeoutError():
+            return Unreachable(f"{where}: no connection in time")
+        case aiohttp.ClientConnectorError():
+            return Unreachable(f"{where}: {_plain(error.os_error)}")
+        case aiohttp.ServerDisconnectedError():
+            return Unreachable(f"{where}: the server closed the connection without an answer")
+        case aiohttp.ClientPayloadError():
+            if isinstance(error.__cause__, HttpProcessingError) and _is_nonsense(error.__cause__):
+                return Garbled(f"{where}: the answer cannot be decoded")
+            return Unreachable(f"{where}: the answer broke off")
+        case aiohttp.ClientResponseError() | HttpProcessingError():
+            return Garbled(f"{where}: the answer is not HTTP as we know it")
+        case aiohttp.InvalidURL():
+            return BadConfig(f"{where}: not a usable address")
+        case OSError():
+            return Unreachable(f"{where}: {_plain(error)}")
+    return Unreachable(f"{where}: the connection failed ({type(error).__name__})")
+
+
+def _is_nonsense(cause: HttpProcessingError) -> bool:
+    """Tell bytes that make no sense from bytes that are missing."""
+    return not isinstance(
+        cause,
+        aiohttp.http_exceptions.ContentLengthError | aiohttp.http_exceptions.TransferEncodingError,
+    )
+
+
+def _tls_failed(error: ssl.SSLError, where: str) -> IsthmusError:
+    reason = (error.reason or "").upper()
+    if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+        return Garbled(f"{where}: what answers there does not speak TLS")
+    if "ALERT" in reason and ("CERT" in reason or "UNKNOWN_CA" in reason):
+        return Unauthorized(f"{where}: the server does not accept our client certificate")
+    return Unreachable(f"{where}: TLS failed ({reason.lower().replace('_', ' ') or 'closed'})")
+
+
+def _plain(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Make a socket whose kernel notices a peer that is gone, and does not hold small writes."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", 30),
+        ("TCP_KEEPINTVL", 10),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", UNACKNOWLEDGED),
+    ):
+        if hasattr(socket, option):  # some systems lack some of them
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made

@@ -1,0 +1,137 @@
+"""TLS to an API server: the context to connect with, and words for a connection that failed."""
+
+import asyncio
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from isthmus.kube.endpoint import Endpoint
+from isthmus.kube.errors import BadConfig
+
+LOOK = 5.0  # seconds for a second look at a certificate that was not accepted
+NAME_MISMATCH = (62, 64)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and …_IP_ADDRESS_MISMATCH
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A certificate as a person would describe it."""
+
+    subject: str
+    issuer: str
+    names: tuple[str, ...]
+    fingerprint: str
+
+    def __str__(self) -> str:
+        names = ", ".join(self.names) or "no name"
+        return (
+            f"{self.subject!r} issued by {self.issuer!r}, for {names}, SHA-256 {self.fingerprint}"
+        )
+
+
+def context(endpoint: Endpoint) -> ssl.SSLContext:
+    """Return the TLS context for ``endpoint``; raise ``BadConfig`` if a certificate is unusable."""
+    made = ssl.create_default_context()
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    if endpoint.ca_pem is not None:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            made.load_verify_locations(cadata=endpoint.ca_pem.decode("ascii"))
+        except (ssl.SSLError, ValueError):
+            raise BadConfig(f"{endpoint.server_url}: the CA is not a PEM certificate") from None
+    if not endpoint.verify:
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
+    if endpoint.client_cert_pem and endpoint.client_key_pem:
+        with _as_file(endpoint.client_cert_pem + b"\n" + endpoint.client_key_pem) as path:
+            try:
+                # A key with a password must fail here; OpenSSL would ask on the terminal.
+                made.load_cert_chain(path, password=lambda: "")
+            except (ssl.SSLError, OSError, ValueError):
+                text = f"{endpoint.server_url}: client certificate and key cannot be used together"
+                raise BadConfig(text) from None
+    return made
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """Lend ``content`` a path, because OpenSSL reads keys from files only; leave none behind."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("client-certificate")
+        path = f"/proc/self/fd/{descriptor}"
+    else:
+        descriptor, path = tempfile.mkstemp()  # readable by nobody else
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        yield path
+    finally:
+        os.close(descriptor)
+        if not path.startswith("/proc/"):
+            os.unlink(path)
+
+
+def described(certificate: x509.Certificate) -> Presented:
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = tuple(str(name.value) for name in found)
+    except (x509.ExtensionNotFound, ValueError):
+        names = ()
+    return Presented(
+        certificate.subject.rfc4514_string(),
+        certificate.issuer.rfc4514_string(),
+        names[:10],
+        certificate.fingerprint(SHA256()).hex(":"),
+    )
+
+
+async def presented(host: str, port: int, server_name: str) -> Presented | None:
+    """Look again, trusting nobody and sending nothing, at the certificate that was refused."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(LOOK):
+            _, writer = await asyncio.open_connection(
+                host, port, ssl=trusting, server_hostname=server_name
+            )
+    except (OSError, TimeoutError):
+        return None
+    try:
+        der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        return described(x509.load_der_x509_certificate(der)) if der else None
+    except ValueError:
+        return None
+    finally:
+        writer.transport.abort()
+
+
+def distrust(
+    error: ssl.SSLCertVerificationError, seen: Presented | None, endpoint: Endpoint, name: str
+) -> str:
+    """Say what we expected and what was there instead."""
+    there = f"; it shows {seen}" if seen else ""
+    if error.verify_code in NAME_MISMATCH:
+        return f"{endpoint.server_url}: the server's certificate is not for {name!r}{there}"
+    trusted = f", trusted are {_authorities(endpoint)}" if endpoint.ca_pem else ""
+    return (
+        f"{endpoint.server_url}: the server's certificate is not trusted: "
+        f"{error.verify_message}{there}{trusted}"
+    )
+
+
+def _authorities(endpoint: Endpoint) -> str:
+    try:
+        found = x509.load_pem_x509_certificates(endpoint.ca_pem or b"")
+    except ValueError:
+        return "none"
+    return ", ".join(
+        f"{one.subject.rfc4514_string()!r} (SHA-256 {one.fingerprint(SHA256()).hex(':')})"
+        for one in found[:3]
+    )
