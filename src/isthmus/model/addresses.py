@@ -1,0 +1,71 @@
+"""Which addresses we connect to when a stranger names them.
+
+Whoever may write a Link or a Secret chooses where this process connects. The policy keeps it from
+being turned against the node it runs on, or against a cloud's metadata service, which hands out
+credentials to anybody on the machine who asks.
+"""
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+METADATA = frozenset(
+    ip_address(address)
+    for address in ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16")
+)
+METADATA_NAMES = frozenset({"metadata", "metadata.google.internal"})
+THIS_NETWORK = ip_network("0.0.0.0/8")
+BROADCAST = ip_address("255.255.255.255")
+NAT64 = ip_network("64:ff9b::/96")
+LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+# The resolver reads "127.1", "0x7f000001" and "2130706433" as IPv4 addresses, like inet_aton(3).
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+def refusal(host: str, *, allow_loopback: bool = False) -> str | None:
+    """Tell why ``host``, an IP address or a name, is refused; None if it is not.
+
+    A name can resolve to anything: the addresses it resolves to need the same check.
+    """
+    host = host.lower().rstrip(".")
+    bare = host.partition("%")[0] if ":" in host else host
+    try:
+        return _address_refusal(ip_address(bare), allow_loopback)
+    except ValueError:
+        return _name_refusal(host, allow_loopback)
+
+
+def _address_refusal(address: IPv4Address | IPv6Address, allow_loopback: bool) -> str | None:
+    address = _meant(address)
+    if address in METADATA:
+        return "a cloud's metadata service"
+    if address.is_loopback:
+        return None if allow_loopback else "a loopback address"
+    if address.is_unspecified or address in THIS_NETWORK:
+        return "an unspecified address"
+    if address.is_link_local:
+        return "a link-local address"
+    if address.is_multicast or address == BROADCAST:
+        return "a multicast or broadcast address"
+    return None
+
+
+def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address that an IPv6 one stands for, since that is where packets go."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _name_refusal(host: str, allow_loopback: bool) -> str | None:
+    labels = host.split(".")
+    if len(host) > 253 or not all(LABEL.fullmatch(label) for label in labels):
+        return "not a host name"
+    if NUMBER.fullmatch(labels[-1]):
+        return "an IP address in an unusual form"
+    if labels[-1] == "localhost":
+        return None if allow_loopback else "a loopback address"
+    if host in METADATA_NAMES:
+        return "a cloud's metadata service"
+    return None
