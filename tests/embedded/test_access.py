@@ -26,6 +26,11 @@ KEY = TokenKey()
 BOB = User(name="system:serviceaccount:web:bob", groups=("system:authenticated",))
 
 
+def acting_as(name: str, *groups: str) -> dict[str, str]:
+    headers = {"Impersonate-User": name}
+    return {**headers, "Impersonate-Group": ", ".join(groups)} if groups else headers
+
+
 @dataclass
 class World:
     """Stored objects and a clock, for an Access that knows nothing else."""
@@ -169,6 +174,32 @@ def test_a_token_of_another_cluster_is_no_credential() -> None:
     other = Access(world, admin_token="other", wall=lambda: world.now)
     with pytest.raises(Refusal, match="Unauthorized"):
         world.access().authenticate(bearer(token_of(other)))
+
+
+@pytest.mark.parametrize(
+    "headers, groups",
+    [
+        pytest.param(acting_as("joe"), ("system:authenticated",), id="a user"),
+        pytest.param(acting_as("joe", "a", "b"), ("a", "b", "system:authenticated"), id="groups"),
+        pytest.param(
+            acting_as("system:serviceaccount:web:bob"),
+            ("system:serviceaccounts", "system:serviceaccounts:web", "system:authenticated"),
+            id="a service account",
+        ),
+    ],
+)
+def test_an_administrator_can_act_as_somebody_else(
+    headers: dict[str, str], groups: tuple[str, ...]
+) -> None:
+    user = World().access().authenticate({**bearer("admin-token"), **headers})
+    assert (user.name, user.groups) == (headers["Impersonate-User"], groups)
+
+
+def test_nobody_else_can_act_as_an_administrator() -> None:
+    access = with_bob().access()
+    headers = {**bearer(token_of(access)), **acting_as("joe", "system:masters")}
+    with pytest.raises(Refusal, match='cannot impersonate resource "users"'):
+        access.authenticate(headers)
 
 
 @given(where=st.integers(0, 2000), what=st.characters(codec="utf-8"))

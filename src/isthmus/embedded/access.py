@@ -66,7 +66,13 @@ class Access:
 
         Header names may be in any case. Without a credential only the public paths are served.
         """
-        credential = next((v for k, v in headers.items() if k.lower() == "authorization"), "")
+        given = {name.lower(): value for name, value in headers.items()}
+        user = self._authenticated(given.get("authorization", ""), path)
+        if "impersonate-user" not in given:
+            return user
+        return self._impersonated(user, given)
+
+    def _authenticated(self, credential: str, path: str) -> User:
         if not credential:
             if path in PUBLIC_PATHS:
                 return ANONYMOUS
@@ -78,6 +84,28 @@ class Access:
             return self.prove(token.strip(), (self.issuer,)).user
         except Doubt:
             raise unauthorized() from None
+
+    def _impersonated(self, user: User, headers: Mapping[str, str]) -> User:
+        """Whom ``user`` wants to be taken for (``kubectl --as``), if that is allowed."""
+        name = headers["impersonate-user"]
+        groups = [g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip()]
+        match name.split(":"):
+            case ["system", "serviceaccount", namespace, account]:
+                wanted = Attributes(
+                    verb="impersonate",
+                    resource="serviceaccounts",
+                    namespace=namespace,
+                    name=account,
+                )
+                groups = groups or ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+            case _:
+                wanted = Attributes(verb="impersonate", resource="users", name=name)
+        self.authorize(user, wanted)
+        for group in groups if "impersonate-group" in headers else ():
+            self.authorize(user, Attributes(verb="impersonate", resource="groups", name=group))
+        if name == ANONYMOUS.name:
+            return ANONYMOUS
+        return User(name=name, groups=tuple(dict.fromkeys((*groups, AUTHENTICATED))))
 
     def allowed(self, user: User, wanted: Attributes) -> bool:
         return self.reason(user, wanted) is not None
