@@ -138,7 +138,7 @@ class Api:
 
     def _token(self, call: Call) -> Answer:
         namespace, name = call.route.namespace, call.route.name
-        body = object_of(call)
+        body = object_of(call, reviews.TOKEN_REQUEST)
         return answered(201, self._access.token_request(namespace, name, body))
 
     def _delete(self, call: Call, form: Form) -> Answer:

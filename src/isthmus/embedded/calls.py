@@ -116,14 +116,13 @@ def accepts(content_type: str) -> None:
         )
 
 
-def object_of(call: Call) -> JsonObject:
+def object_of(call: Call, kind: Kind | None = None) -> JsonObject:
     """The object in a create or update, checked to be of the kind that the path names."""
     accepts(call.content_type)
     found = decoded(call.body, call.content_type)
     if not isinstance(found, dict):
         raise bad_request("the request body is not an object")
-    kind = call.kind
-    return typed(kind, found)
+    return typed(kind or call.kind, found)
 
 
 def typed(kind: Kind, found: JsonObject) -> JsonObject:

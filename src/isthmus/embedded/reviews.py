@@ -29,6 +29,7 @@ SELF_SUBJECT_REVIEW = _kind(AUTHENTICATION, "SelfSubjectReview")
 SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "SubjectAccessReview")
 SELF_SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "SelfSubjectAccessReview")
 LOCAL_SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True)
+TOKEN_REQUEST = _kind(AUTHENTICATION, "TokenRequest", namespaced=True)  # of a service account
 REVIEWS: tuple[Kind, ...] = (
     TOKEN_REVIEW,
     SELF_SUBJECT_REVIEW,
