@@ -74,14 +74,23 @@ class ControlPlane:
 
     def restart_apiserver(self) -> None:
         """Crash the API server and start it again on the same port; etcd keeps the state."""
-        self.supervisor.start([self.supervisor.crash("kube-apiserver")])
+        self.begin_restart()
+        self.end_restart()
+
+    def begin_restart(self) -> None:
+        """The part of a restart that returns at once, for callers with other work to do."""
+        self.supervisor.launch(self.supervisor.crash(API_SERVER.name))
+
+    def end_restart(self) -> None:
+        """Wait until the API server is back; any thread may do the waiting."""
+        self.supervisor.wait(API_SERVER.name)
 
     def pause(self) -> None:
         """Freeze the API server: connections stay open and nothing comes through them."""
-        self.supervisor.signal("kube-apiserver", SIGSTOP)
+        self.supervisor.signal(API_SERVER.name, SIGSTOP)
 
     def resume(self) -> None:
-        self.supervisor.signal("kube-apiserver", SIGCONT)
+        self.supervisor.signal(API_SERVER.name, SIGCONT)
 
     def _etcd(self, path: str, body: JsonObject) -> Json:
         request = urllib.request.Request(self.etcd_url + path, data=json.dumps(body).encode())
@@ -141,7 +150,7 @@ def kubeconfig(name: str, url: str, papers: Papers) -> JsonObject:
 
 def _etcd(folder: Path, client_url: str, peer_url: str) -> Process:
     return Process(
-        name="etcd",
+        name=ETCD_SERVER.name,
         argv=(
             str(ETCD_SERVER.path),
             "--name=lab",
@@ -172,8 +181,8 @@ def _api_server(folder: Path, plane: ControlPlane, port: int) -> Process:
         )
     )
     return Process(
-        name="kube-apiserver",
-        needs=("etcd",),
+        name=API_SERVER.name,
+        needs=(ETCD_SERVER.name,),
         argv=(
             str(API_SERVER.path),
             f"--etcd-servers={plane.etcd_url}",
@@ -204,8 +213,8 @@ def _controller_manager(folder: Path, plane: ControlPlane) -> Process:
     # Its first visible deed is the sign that it works.
     account = f"{plane.url}/api/v1/namespaces/default/serviceaccounts/default"
     return Process(
-        name="kube-controller-manager",
-        needs=("kube-apiserver",),
+        name=CONTROLLER_MANAGER.name,
+        needs=(API_SERVER.name,),
         argv=(
             str(CONTROLLER_MANAGER.path),
             f"--kubeconfig={credentials}",

@@ -13,7 +13,7 @@ from isthmus.model.errors import Permanent
 
 LIBC = ctypes.CDLL(None)  # loaded here: the child may not load anything between fork and exec
 PR_SET_PDEATHSIG = 1
-GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 
 
 class DidNotStart(Permanent):
@@ -47,7 +47,8 @@ class Supervisor:
                 names = ", ".join(process.name for process in waiting)
                 raise DidNotStart(f"these processes need one another, or a missing one: {names}")
             for process in able:
-                self._start(process)
+                self.launch(process)
+                self.wait(process.name)
                 waiting.remove(process)
 
     def stop(self, name: str) -> None:
@@ -76,9 +77,12 @@ class Supervisor:
     def signal(self, name: str, number: signal.Signals) -> None:
         self._running[name][1].send_signal(number)
 
-    def _start(self, process: Process) -> None:
-        log = self.logs / f"{process.name}.log"
-        with log.open("ab") as output:
+    def launch(self, process: Process) -> None:
+        """Start one process and return at once.
+
+        The kernel ends the process with the *thread* that calls this: let it be the main one.
+        """
+        with self._log(process.name).open("ab") as output:
             child = subprocess.Popen(
                 process.argv,
                 stdin=subprocess.DEVNULL,
@@ -88,19 +92,25 @@ class Supervisor:
                 preexec_fn=_die_with(os.getpid()),
             )
         self._running[process.name] = (process, child)
+
+    def wait(self, name: str) -> None:
+        """Return when a launched process is ready."""
+        process, child = self._running[name]
         deadline = time.monotonic() + process.patience
         while not process.ready():
             if child.poll() is not None:
-                self._running.pop(process.name)
-                raise DidNotStart(
-                    f"{process.name} ended with {child.returncode}; its log ends:\n{_tail(log)}"
-                )
+                raise DidNotStart(f"{name} ended with {child.returncode}; {self._end_of_log(name)}")
             if time.monotonic() > deadline:
-                raise DidNotStart(
-                    f"{process.name} is not ready after {process.patience:.0f} s; "
-                    f"its log ends:\n{_tail(log)}"
-                )
+                waited = f"{process.patience:.0f} s"
+                raise DidNotStart(f"{name} is not ready after {waited}; {self._end_of_log(name)}")
             time.sleep(0.02)
+
+    def _log(self, name: str) -> Path:
+        return self.logs / f"{name}.log"
+
+    def _end_of_log(self, name: str) -> str:
+        lines = self._log(name).read_text(errors="replace").splitlines()
+        return "\n".join(["its log ends:", *lines[-15:]])
 
 
 def _die_with(parent: int) -> Callable[[], None]:
@@ -112,7 +122,3 @@ def _die_with(parent: int) -> Callable[[], None]:
             os._exit(1)
 
     return arrange
-
-
-def _tail(log: Path, lines: int = 15) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

@@ -47,7 +47,15 @@ def _install(home: Path) -> None:
     pip = [f"{home}/bin/python", "-m", "pip", "--disable-pip-version-check"]
     steps = (
         [sys.executable, "-m", "venv", str(home)],
-        [*pip, "install", "--quiet", "--only-binary=:all:", "--require-hashes", "-r", TOOLCHAIN],
+        [
+            *pip,
+            "install",
+            "--quiet",
+            "--only-binary=:all:",
+            "--require-hashes",
+            "-r",
+            str(TOOLCHAIN),
+        ],
     )
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)

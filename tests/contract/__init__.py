@@ -1,0 +1,1 @@
+"""What the Kubernetes API does, stated once and asked of three servers."""
