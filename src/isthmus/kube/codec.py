@@ -23,7 +23,7 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 class _Described(Protocol):
     @property
-    def metadata(self) -> Metadata: ...
+    def metadata(self) -> "Metadata | Identity": ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Bad:
 
     key: Key
     reason: str
+    version: str = ""
 
 
 class ListMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -58,10 +59,20 @@ class Page(Generic[T]):
     token: str = ""  # of the next page; empty on the last one
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+class Identity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    name: str
+    namespace: str = ""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name)
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is left of an object when all that matters is which one it is, and which version."""
 
-    metadata: Metadata
+    metadata: Identity
 
 
 class _Kind(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -179,7 +190,8 @@ def _one_by_one(
         try:
             good.append(decoder(resource.type).decode(raw))
         except UNREADABLE as error:
-            bad.append(Bad(decoder(Mark).decode(raw).metadata.key, str(error)))
+            mark = decoder(Mark).decode(raw).metadata
+            bad.append(Bad(mark.key, str(error), mark.resource_version))
     return tuple(good), tuple(bad)
 
 

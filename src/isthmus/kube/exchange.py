@@ -7,8 +7,8 @@ here, because it concerns everyone who asks.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from random import Random
@@ -91,7 +91,8 @@ class Exchange:
         """Hand out the body of a good answer as it comes; silence ends it."""
         await self._wait_out_pause()
         async with AsyncExitStack() as stack:
-            yield self._until_silent(call, await self._open(call, stack))
+            response = await self._open(call, stack)
+            yield await stack.enter_async_context(aclosing(self._until_silent(call, response)))
 
     async def _open(self, call: Call[T], stack: AsyncExitStack) -> Response:
         """Send ``call``, with a renewed credential if need be, until an answer is good."""
@@ -139,7 +140,7 @@ class Exchange:
             self._pause_ends = max(self._pause_ends, self._clock.now() + refused.retry_after)
         raise refused
 
-    async def _until_silent(self, call: Call[T], response: Response) -> AsyncIterator[bytes]:
+    async def _until_silent(self, call: Call[T], response: Response) -> AsyncGenerator[bytes]:
         chunks = response.chunks()
         while True:
             try:

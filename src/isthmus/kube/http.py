@@ -4,6 +4,7 @@ Every cluster has a session of its own, so that trouble with one cannot close th
 of another.
 """
 
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -183,7 +184,7 @@ def _tls_failed(error: ssl.SSLError, where: str) -> IsthmusError:
 
 
 def _plain(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
+    return (os.strerror(error.errno) if error.errno else type(error).__name__).lower()
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:

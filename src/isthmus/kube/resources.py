@@ -10,6 +10,7 @@ from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,18 @@ class Resource(Generic[T]):
     @property
     def list_kind(self) -> str:
         return f"{self.kind}List"
+
+    def holding(self, shape: type[U]) -> "Resource[U]":
+        """Return the same kind with its objects decoded into another type."""
+        return Resource(
+            type=shape,
+            kind=self.kind,
+            plural=self.plural,
+            group=self.group,
+            version=self.version,
+            namespaced=self.namespaced,
+            secret=self.secret,
+        )
 
     def collection(self, namespace: str = "") -> str:
         """Return the path of all objects, or of those in ``namespace``."""

@@ -1,0 +1,179 @@
+"""The bytes of a watch turned into events: a protocol without a network in it.
+
+Lines are split here and not by the HTTP library, whose line readers have limits of their own
+and cost more than the decoding.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from isthmus.kube.codec import UNREADABLE, Bad, Mark, decoder, key_of, version_of
+from isthmus.kube.errors import Garbled, Unreachable
+from isthmus.kube.failures import Status, refusal
+from isthmus.kube.resources import Resource
+from isthmus.model.errors import IsthmusError
+from isthmus.model.objects import Key
+from isthmus.runtime.cache import Gone, Put
+
+T = TypeVar("T")
+
+# https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[T]):
+    """Something happened to one object; ``version`` is where to go on from."""
+
+    version: str
+    key: Key
+    event: Put[T] | Gone[Key] | Bad
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Nothing happened up to ``version``; ``complete`` ends the initial state of a stream."""
+
+    version: str
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The server ends the watch and says why."""
+
+    error: IsthmusError
+
+
+WatchEvent: TypeAlias = Seen[T] | Bookmark | Failed
+
+
+class _Line(msgspec.Struct, Generic[T], frozen=True):
+    type: str
+    object: T
+
+
+class _BookmarkMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str
+    annotations: dict[str, str] | None = None
+
+
+class _BookmarkObject(msgspec.Struct, frozen=True):
+    metadata: _BookmarkMetadata
+
+
+class Lines:
+    """Cuts a stream into lines, none of which may be longer than ``cap``."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._parts: list[bytes] = []  # of the line that has not ended yet
+        self._size = 0
+
+    def receive(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the lines that ``chunk`` completes; raise ``Garbled`` at one that is too long."""
+        *ended, rest = chunk.split(b"\n")
+        for end in ended:
+            line = self._line(end)
+            if line:
+                yield line
+        self._hold(rest)
+
+    def finish(self) -> None:
+        """Raise ``Unreachable`` if the stream ended in the middle of a line."""
+        if self._size:
+            raise Unreachable("the stream broke off in the middle of a line")
+
+    def _line(self, end: bytes) -> bytes:
+        self._hold(end)
+        line = b"".join(self._parts) if len(self._parts) != 1 else self._parts[0]
+        self._parts, self._size = [], 0
+        return line
+
+    def _hold(self, part: bytes) -> None:
+        if not part:
+            return
+        self._size += len(part)
+        if self._size > self._cap:
+            raise Garbled(f"a line of the stream is longer than {self._cap} bytes")
+        self._parts.append(part)
+
+
+class WatchDecoder(Generic[T]):
+    """Reads one watch of ``resource``; ``what`` is the call that errors are about."""
+
+    def __init__(self, resource: Resource[T], what: object, cap: int) -> None:
+        self._resource = resource
+        self._what = what
+        self._lines = Lines(cap)
+        self._decoder = decoder(
+            cast(
+                "type[_Line[T]]",
+                _Line[resource.type],  # type: ignore[name-defined]  # known at run time only
+            )
+        )
+
+    def receive(self, chunk: bytes) -> Iterator[WatchEvent[T]]:
+        """Yield the events that ``chunk`` completes; raise ``Garbled`` at what is not one."""
+        try:
+            for line in self._lines.receive(chunk):
+                yield self._event(line)
+        except Garbled as error:
+            raise Garbled(f"{self._what}: {error}") from error
+
+    def finish(self) -> None:
+        """Raise ``Unreachable`` if the stream ended in the middle of an event."""
+        try:
+            self._lines.finish()
+        except Unreachable as error:
+            raise Unreachable(f"{self._what}: {error}") from error
+
+    def _event(self, line: bytes) -> WatchEvent[T]:
+        """Decode in one pass; what does not fit is decoded again for what it is."""
+        try:
+            found = self._decoder.decode(line)
+        except UNREADABLE as error:
+            return self._unusual(line, str(error))
+        if found.type in ("ADDED", "MODIFIED"):
+            return _seen(key_of(found.object), version_of(found.object), Put(found.object))
+        if found.type == "DELETED":
+            key = key_of(found.object)
+            return _seen(key, version_of(found.object), Gone(key))
+        return self._unusual(line, f"unknown type {found.type[:20]!r}")
+
+    def _unusual(self, line: bytes, reason: str) -> WatchEvent[T]:
+        try:
+            found = decoder(_Line[msgspec.Raw]).decode(line)
+            match found.type:
+                case "BOOKMARK":
+                    return _bookmark(found.object)
+                case "ERROR":
+                    status = decoder(Status).decode(found.object)
+                    return Failed(refusal(status, self._what))
+                case "ADDED" | "MODIFIED":
+                    mark = decoder(Mark).decode(found.object).metadata
+                    bad = Bad(mark.key, reason, mark.resource_version)
+                    return _seen(mark.key, mark.resource_version, bad)
+                case "DELETED":
+                    mark = decoder(Mark).decode(found.object).metadata
+                    return _seen(mark.key, mark.resource_version, Gone(mark.key))
+        except UNREADABLE as error:
+            raise Garbled(f"a line is no event: {error}") from error
+        raise Garbled(f"a line is no event: {reason}")
+
+
+def _seen(key: Key, version: str, event: Put[T] | Gone[Key] | Bad) -> Seen[T]:
+    if not version:
+        raise Garbled(f"an event about {key} has no resource version")
+    return Seen(version, key, event)
+
+
+def _bookmark(raw: msgspec.Raw) -> Bookmark:
+    metadata = decoder(_BookmarkObject).decode(raw).metadata
+    if not metadata.resource_version:
+        raise Garbled("a bookmark has no resource version")
+    complete = (metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+    return Bookmark(metadata.resource_version, complete)
