@@ -13,7 +13,7 @@ from isthmus.kube.codec import Mark
 from isthmus.kube.errors import Garbled
 from isthmus.kube.reflector import Audit, List, Reflector, Step, Stream, Wait, Watch
 from isthmus.kube.requests import EVERYTHING, Call, Selection
-from isthmus.kube.resources import Resource
+from isthmus.kube.resources import Resource, holding
 from isthmus.kube.watch import WatchDecoder
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
@@ -84,7 +84,7 @@ class _Reflection(Generic[T]):
                 assert_never(step)
 
     async def _audit(self) -> None:
-        versions = self.source.resource.holding(Mark)
+        versions = holding(self.source.resource, Mark)
         try:
             page = await self.source.client.list(versions, self.source.selection)
         except IsthmusError as error:

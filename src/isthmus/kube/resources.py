@@ -33,18 +33,6 @@ class Resource(Generic[T]):
     def list_kind(self) -> str:
         return f"{self.kind}List"
 
-    def holding(self, shape: type[U]) -> "Resource[U]":
-        """Return the same kind with its objects decoded into another type."""
-        return Resource(
-            type=shape,
-            kind=self.kind,
-            plural=self.plural,
-            group=self.group,
-            version=self.version,
-            namespaced=self.namespaced,
-            secret=self.secret,
-        )
-
     def collection(self, namespace: str = "") -> str:
         """Return the path of all objects, or of those in ``namespace``."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
@@ -69,6 +57,19 @@ def _segment(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or "%" in name:
         raise Rejected(f"{name[:63]!r} cannot be the name of an object")
     return quote(name, safe="")
+
+
+def holding(resource: Resource[T], shape: type[U]) -> Resource[U]:
+    """The same kind, its objects decoded into another type."""
+    return Resource(
+        type=shape,
+        kind=resource.kind,
+        plural=resource.plural,
+        group=resource.group,
+        version=resource.version,
+        namespaced=resource.namespaced,
+        secret=resource.secret,
+    )
 
 
 def untyped(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Resource[JsonObject]:
