@@ -55,6 +55,7 @@ class Faults:
         self._rules: list[Rule] = []
         self._stopped = False
         self._connections = asyncio.Event()  # set, and replaced, when all of them break
+        self.on_disconnect: set[Callable[[], None]] = set()  # for fronts with real connections
 
     def add(self, effect: Effect, matches: Matches = everything, times: int | None = None) -> Rule:
         """Let ``effect`` happen from now on; the rule added first acts first."""
@@ -101,6 +102,8 @@ class Faults:
         self._connections.set()
         self._connections = asyncio.Event()
         self._store.disconnect()
+        for breaks in tuple(self.on_disconnect):
+            breaks()
 
     def stop(self) -> None:
         """Be gone: break what is open, refuse what comes."""
@@ -113,8 +116,8 @@ class Faults:
 
 def _bound(effect: Effect, serve: Serve) -> Serve:
     async def bound(request: Request, as_of: int | None = None) -> Answer:
-        def onward(request: Request, later: int | None = None) -> Awaitable[Answer]:
-            return serve(request, as_of if later is None else later)
+        def onward(request: Request, as_of: int | None = as_of) -> Awaitable[Answer]:
+            return serve(request, as_of)
 
         return await effect(request, onward)
 
