@@ -3,6 +3,7 @@
 import ipaddress
 import random
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from isthmus.embedded import causes
 from isthmus.embedded.refusals import invalid
@@ -93,7 +94,7 @@ class Addresses:
     def _free_ip(self, name: str) -> str:
         size = self.network.num_addresses - 2  # neither the network's address nor broadcast
         first = self._chance.randrange(self._reserved, size)
-        for offset in (*range(first, size), *range(first)):
+        for offset in chain(range(first, size), range(first)):
             ip = str(self.network[offset + 1])
             if ip not in self._ips:
                 return ip
@@ -133,7 +134,7 @@ class Addresses:
 
     def _free_port(self, chosen: set[int]) -> int:
         first = self._chance.randrange(NODE_PORTS.start, NODE_PORTS.stop)
-        for number in (*range(first, NODE_PORTS.stop), *range(NODE_PORTS.start, first)):
+        for number in chain(range(first, NODE_PORTS.stop), range(NODE_PORTS.start, first)):
             if number not in self._ports and number not in chosen:
                 return number
         why = "failed to allocate a nodePort: range is full"

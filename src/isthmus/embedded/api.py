@@ -8,11 +8,13 @@ but the next event of a watch, so that a write and all its consequences are one 
 from collections.abc import Mapping
 
 from isthmus.embedded import (
+    causes,
     deleting,
     discovery,
     lifecycle,
     listing,
     reviews,
+    scaling,
     selectors,
     tables,
     watching,
@@ -23,14 +25,15 @@ from isthmus.embedded.answers import Answer, Form, answered, refused, success
 from isthmus.embedded.calls import BODY_LIMIT, Call, object_of
 from isthmus.embedded.plane import Plane
 from isthmus.embedded.principals import Attributes, User
-from isthmus.embedded.refusals import not_allowed
+from isthmus.embedded.refusals import no_such_resource, not_allowed
 from isthmus.embedded.routing import Route, route
 from isthmus.embedded.status import Refusal
+from isthmus.embedded.writing import Written
 from isthmus.kube.transport import Request
 
 __all__ = ["Answer", "Api"]
 
-_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch"}
 
 
 class Api:
@@ -84,11 +87,19 @@ class Api:
                 return Answer(
                     status=200, headers={"content-type": page.content_type}, body=page.body
                 )
-        return Answer(
-            status=404,
-            headers={"content-type": "text/plain; charset=utf-8"},
-            body=b"404 page not found\n",
-        )
+        if self._group_served(request.path):
+            raise no_such_resource()
+        text = {"content-type": "text/plain; charset=utf-8"}
+        return Answer(status=404, headers=text, body=b"404 page not found\n")
+
+    def _group_served(self, path: str) -> bool:
+        """Whether a group's own code answers for ``path``; outside, nobody speaks Status."""
+        match path.strip("/").split("/"):
+            case ["api", *_]:
+                return True
+            case ["apis", group, *_]:
+                return any(k.group == group for k in self._plane.registry.builtin())
+        return False
 
     def _do(self, call: Call) -> Answer:
         form = self._form(call)
@@ -96,7 +107,10 @@ class Api:
             return self._review(call)
         match call.verb:
             case "get":
-                return answered(200, form.encoded(listing.get(self._plane, call)))
+                record = listing.get(self._plane, call)
+                if call.route.subresource == "scale":
+                    return answered(200, scaling.scale_of(record.object))
+                return answered(200, form.encoded(record))
             case "list":
                 return answered(200, listing.page(self._plane, call, form))
             case "watch":
@@ -109,16 +123,23 @@ class Api:
             case "create" if call.route.subresource == "token":
                 return self._token(call)
             case "create":
-                return answered(201, form.shown(writing.create(self._plane, call)))
+                return self._written(call, form, writing.create(self._plane, call))
             case "update":
-                done, created = writing.update(self._plane, call)
+                return self._written(call, form, writing.update(self._plane, call))
             case "patch":
-                done, created = writing.change(self._plane, call)
+                return self._written(call, form, writing.change(self._plane, call))
             case "delete":
                 return self._delete(call, form)
             case _:
                 return self._delete_all(call, form)
-        return answered(201 if created else 200, form.shown(done))
+
+    @staticmethod
+    def _written(call: Call, form: Form, written: Written) -> Answer:
+        said = [f"299 - {causes.shown(warning)}" for warning in written.warnings]
+        headers = {"warning": ", ".join(said)} if said else {}
+        scale = call.route.subresource == "scale"
+        shown = written.object if scale else form.shown(written.object)
+        return answered(201 if written.created else 200, shown, headers)
 
     def _form(self, call: Call) -> Form:
         accept = call.headers.get("accept", "")
@@ -167,19 +188,23 @@ class Api:
 
 def _verb(method: str, found: Route, query: Mapping[str, str]) -> str:
     watches = query.get("watch", "").lower() in ("true", "1")
-    match method, bool(found.name):
-        case "GET", False:
+    match method, found.subresource if found.name else None:
+        case "GET", None:
             return "watch" if watches else "list"
-        case "GET", True if watches and not found.subresource:
-            return "watch"
-        case "DELETE", False:
+        case "POST", None:
+            return "create"
+        case "DELETE", None:
             return "deletecollection"
-        case (("GET" | "PUT" | "PATCH" | "DELETE"), True):
+        case "GET", "":
+            return "watch" if watches else "get"
+        case "DELETE", "":
+            return "delete"
+        case (("GET" | "PUT" | "PATCH"), ("" | "status" | "scale")):
             return _VERBS[method]
-        case "POST", False:
+        case "POST", "token":
             return "create"
-        case "POST", True if found.subresource == "token":
-            return "create"
+        case "PUT", "finalize":
+            return "update"
     raise not_allowed()
 
 

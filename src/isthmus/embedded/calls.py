@@ -69,7 +69,7 @@ class Call:
         options = _OPTIONS.get(self.verb)
         dry_run = self.query.get("dryRun")
         if options and dry_run and dry_run != "All":
-            cause = causes.unsupported("dryRun", dry_run, ("All",))
+            cause = causes.unsupported("dryRun", [dry_run], ("All",))
             raise invalid("meta.k8s.io", options, "", (cause,))
 
     def manager(self, operation: str = "Update") -> FieldManager:

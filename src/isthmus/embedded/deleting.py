@@ -5,16 +5,20 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from isthmus.embedded import causes
 from isthmus.embedded.calls import Call, accepts, decoded
 from isthmus.embedded.kinds import Kind
 from isthmus.embedded.plane import Plane
-from isthmus.embedded.refusals import bad_request, conflict, forbidden, not_found
+from isthmus.embedded.refusals import bad_request, forbidden, invalid, not_found
+from isthmus.embedded.registry import CRDS
+from isthmus.embedded.status import Cause, Refusal
 from isthmus.embedded.store import Key, Record
-from isthmus.embedded.writing import finished
 from isthmus.model.wire import JsonObject
 
 ORPHAN = "orphan"
+_POLICIES = ("Foreground", "Background", "Orphan")
 FOREGROUND = "foregroundDeletion"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"  # holds a CRD until its objects are gone
 _UNDELETABLE = ("default", "kube-system", "kube-public")
 # These answer a deletion with the object; the others, once it is gone, with a Status.
 RETURNED = {"/services", "/pods", "/namespaces", "/serviceaccounts"}
@@ -78,6 +82,7 @@ def delete(plane: Plane, kind: Kind, key: Key, wanted: Options) -> Deletion:
 
 
 def _check(kind: Kind, record: Record, wanted: Options) -> None:
+    _check_options(wanted)
     asked, metadata = wanted.preconditions or _Preconditions(), record.object["metadata"]
     found = metadata["uid"]
     if asked.uid is not None and asked.uid != found:
@@ -85,20 +90,47 @@ def _check(kind: Kind, record: Record, wanted: Options) -> None:
             f"the UID in the precondition ({asked.uid}) does not match the UID in record "
             f"({found}). The object might have been deleted and then recreated"
         )
-        raise conflict(kind, record.key.name, why)
+        raise _conflict(kind, record.key.name, why)
     found = metadata["resourceVersion"]
     if asked.resourceVersion is not None and asked.resourceVersion != found:
         why = (
             f"the ResourceVersion in the precondition ({asked.resourceVersion}) does not match "
             f"the ResourceVersion in record ({found}). The object might have been modified"
         )
-        raise conflict(kind, record.key.name, why)
+        raise _conflict(kind, record.key.name, why)
+
+
+def _conflict(kind: Kind, name: str, why: str) -> Refusal:
+    """Unlike all other conflicts, this one names the kind where the resource should be."""
+    subject = f"{kind.name}.{kind.group}" if kind.group else kind.name
+    message = f'Operation cannot be fulfilled on {subject} "{name}": {why}'
+    return Refusal(409, "Conflict", message, group=kind.group, kind=kind.name, name=name)
+
+
+def _check_options(wanted: Options) -> None:
+    policy = wanted.propagationPolicy
+    wrong: list[Cause] = []
+    if policy is not None and wanted.orphanDependents is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        wrong.append(causes.invalid("propagationPolicy", policy, why))
+    if policy is not None and policy not in _POLICIES:
+        wrong.append(causes.unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if wanted.dryRun and wanted.dryRun != ["All"]:
+        wrong.append(causes.unsupported("dryRun", wanted.dryRun, ("All",)))
+    if wrong:
+        raise invalid("meta.k8s.io", "DeleteOptions", "", tuple(wrong))
 
 
 def _marked(plane: Plane, record: Record, wanted: Options) -> JsonObject:
     """The object with its deletion timestamp, grace period and finalizers."""
     obj, metadata = record.object, {**record.object["metadata"]}
     finalizers = _finalizers(metadata.get("finalizers") or [], wanted)
+    if (
+        record.key.resource == CRDS
+        and CLEANUP not in finalizers
+        and "deletionTimestamp" not in metadata
+    ):
+        finalizers = [*finalizers, CLEANUP]
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
@@ -140,6 +172,23 @@ def _finalizers(present: list[str], wanted: Options) -> list[str]:
             return [*kept, FOREGROUND]
         case _:
             return kept
+
+
+def finished(obj: JsonObject) -> bool:
+    """Whether an object waits for nothing but the end."""
+    metadata = obj["metadata"]
+    return bool(
+        metadata.get("deletionTimestamp")
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not (obj["kind"] == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
+    )
+
+
+def propagation(obj: JsonObject) -> str:
+    """The finalizer that says what becomes of the dependants, if there is one."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    return next((name for name in (ORPHAN, FOREGROUND) if name in finalizers), "")
 
 
 def _grace(obj: JsonObject, wanted: Options) -> int:

@@ -81,16 +81,9 @@ def version(call: Call, newest: int) -> int | None:
     if not text:
         return None
     if not text.isdecimal():
-        cause = causes.invalid(
-            "resourceVersion",
-            text,
-            f'strconv.ParseUint: parsing "{text}": invalid syntax',
-        )
-        raise (
-            invalid("", "", "", (cause,))
-            if call.verb == "watch"
-            else bad_request(f"resourceVersion: {cause.message}")
-        )
+        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        cause = causes.invalid("resourceVersion", text, why)
+        raise bad_request(f"invalid resource version: resourceVersion: {cause.message}")
     if int(text) > newest and call.verb != "watch":
         raise too_large(int(text), newest)
     return int(text)
@@ -115,7 +108,7 @@ def head(plane: Plane, call: Call) -> int:
 def _bounds(plane: Plane, call: Call) -> Bounds:
     _check_list_options(call)
     newest = head(plane, call)
-    limit = call.number("limit")
+    limit = max(0, call.number("limit"))
     token = call.query.get("continue", "")
     if token:
         return _continued(plane, call, newest, limit)

@@ -46,9 +46,13 @@ def bad_request(message: str) -> Refusal:
 
 
 def not_allowed() -> Refusal:
-    return Refusal(
-        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-    )
+    message = "the server does not allow this method on the requested resource"
+    return Refusal(405, "MethodNotAllowed", message, has_details=True)
+
+
+def no_such_resource() -> Refusal:
+    message = "the server could not find the requested resource"
+    return Refusal(404, "NotFound", message, has_details=True)
 
 
 def invalid(group: str, kind: str, name: str, causes: tuple[Cause, ...]) -> Refusal:

@@ -36,6 +36,9 @@ class Registry:
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(self._all.values())
 
+    def builtin(self) -> tuple[Kind, ...]:
+        return tuple(self._builtin.values())
+
     def custom(self, kind: Kind) -> bool:
         return (kind.group, kind.version, kind.plural) not in self._builtin
 

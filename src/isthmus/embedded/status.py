@@ -28,6 +28,7 @@ class Refusal(Exception):
     retry_after: int | None = None
     continue_token: str = ""  # of the 410 that ends a paged list half way
     headers: dict[str, str] = field(default_factory=dict)
+    has_details: bool = False  # some answers carry details although there are none
 
     def __str__(self) -> str:
         return self.message
@@ -52,9 +53,10 @@ class Refusal(Exception):
             "metadata": metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
-        if details:
+        if self.reason:
+            status["reason"] = self.reason
+        if details or self.has_details:
             status["details"] = details
         status["code"] = self.code
         return status
