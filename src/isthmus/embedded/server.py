@@ -1,6 +1,5 @@
 """The front of an embedded cluster that kubectl and every other client can use: HTTPS."""
 
-import asyncio
 import ssl
 import tempfile
 import zlib
@@ -8,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -61,21 +61,21 @@ async def serve(
     now = datetime.now(UTC)  # clients verify certificates by the real time, whatever ours is
     authority = Authority(cluster.name, now) if tls else None
     context = _context(authority.issue([host, "localhost"], now)) if authority else None
+    abort = partial(_abort, runner)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port, ssl_context=context).start()
         bound_host, bound_port = runner.addresses[0][:2]
         shown = f"[{bound_host}]" if ":" in bound_host else bound_host
-        async with asyncio.TaskGroup() as group:
-            breaking = group.create_task(_break_with(cluster.faults, runner))
-            yield Served(
-                cluster=cluster.name,
-                url=f"{'https' if tls else 'http'}://{shown}:{bound_port}",
-                ca_pem=authority.pem if authority else "",
-                token=cluster.admin_token,
-            )
-            breaking.cancel()
+        cluster.faults.on_disconnect.add(abort)
+        yield Served(
+            cluster=cluster.name,
+            url=f"{'https' if tls else 'http'}://{shown}:{bound_port}",
+            ca_pem=authority.pem if authority else "",
+            token=cluster.admin_token,
+        )
     finally:
+        cluster.faults.on_disconnect.discard(abort)
         await runner.cleanup()
 
 
@@ -90,13 +90,11 @@ def _context(pair: Pair) -> ssl.SSLContext:
     return context
 
 
-async def _break_with(faults: Faults, runner: web.AppRunner) -> None:
-    """Abort every connection whenever the faults demand it, silent ones included."""
-    while True:
-        await faults.broken()
-        for connection in runner.server.connections if runner.server else ():
-            if connection.transport is not None:
-                connection.transport.abort()
+def _abort(runner: web.AppRunner) -> None:
+    """Break every connection, silent ones included."""
+    for connection in runner.server.connections if runner.server else ():
+        if connection.transport is not None:
+            connection.transport.abort()
 
 
 class _Front:
