@@ -1,6 +1,6 @@
 """What the API answers: bytes put together from the bodies that the store keeps encoded."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,7 +22,23 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
-    stream: AsyncIterator[bytes] | None = None
+    stream: AsyncGenerator[bytes, None] | None = None  # whoever gets it closes it
+
+    async def parts(self) -> AsyncGenerator[bytes, None]:
+        """The whole body, bit by bit."""
+        try:
+            if self.body:
+                yield self.body
+            if self.stream is not None:
+                async for chunk in self.stream:
+                    yield chunk
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Give up the stream, if there is one."""
+        if self.stream is not None:
+            await self.stream.aclose()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

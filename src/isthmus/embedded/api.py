@@ -22,7 +22,7 @@ from isthmus.embedded import (
 )
 from isthmus.embedded.access import Access
 from isthmus.embedded.answers import Answer, Form, answered, refused, success
-from isthmus.embedded.calls import BODY_LIMIT, Call, object_of
+from isthmus.embedded.calls import BODY_LIMIT, Call, check_accepted, object_of
 from isthmus.embedded.plane import Plane
 from isthmus.embedded.principals import Attributes, User
 from isthmus.embedded.refusals import no_such_resource, not_allowed
@@ -72,6 +72,7 @@ class Api:
         )
         self._access.authorize(user, _attributes(call))
         call.check_options()
+        check_accepted(headers.get("accept", ""))
         answer = self._do(call)
         lifecycle.settle(self._plane)
         return answer

@@ -14,9 +14,10 @@ from isthmus.embedded.principals import User
 from isthmus.embedded.refusals import bad_request, invalid
 from isthmus.embedded.routing import Route
 from isthmus.embedded.status import Refusal
-from isthmus.model.wire import Json, JsonObject
+from isthmus.model.wire import JsonObject
 
 BODY_LIMIT = 3 * 1024 * 1024
+_SHOWN = 30  # bytes of a broken body that the refusal quotes
 JSON = "application/json"
 YAML = "application/yaml"
 APPLY = "application/apply-patch+yaml"
@@ -94,15 +95,31 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def decoded(body: bytes, content_type: str) -> Json:
-    """The JSON value of a body; refuses what is neither JSON nor YAML."""
+def decoded(body: bytes, content_type: str, kind: str) -> JsonObject:
+    """The object in a body of some kind; refuses what is neither JSON nor YAML."""
     try:
         if content_type in (YAML, APPLY):
-            return yaml.load(body, Loader=_Loader)
-        return msgspec.json.decode(body)
+            found = yaml.load(body, Loader=_Loader)
+        else:
+            found = msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
-        what = str(error).splitlines()[0]
-        raise bad_request(f"error decoding the request body: {what}") from None
+        raise _unrecognized(body, kind, str(error).splitlines()[0]) from None
+    if not isinstance(found, dict | None):
+        raise _unrecognized(body, kind, f"json: cannot unmarshal {type(found).__name__}")
+    return found or {}
+
+
+def _unrecognized(body: bytes, kind: str, why: str) -> Refusal:
+    if not body:
+        why, shown = "unexpected end of JSON input", "<empty>"
+    else:
+        cut = body[:_SHOWN]
+        shown = cut.decode(errors="replace") if body.startswith(b"{") else cut.hex()
+        shown += " ..." if len(body) > _SHOWN else ""
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): couldn't get "
+        f"version/kind; json parse error: {why} ({shown})"
+    )
 
 
 def accepts(content_type: str) -> None:
@@ -116,30 +133,38 @@ def accepts(content_type: str) -> None:
         )
 
 
+def check_accepted(accept: str) -> None:
+    """Refuse to answer a client that reads nothing that is served."""
+    wanted = {media.partition(";")[0].strip().lower() for media in accept.split(",")}
+    if wanted.isdisjoint(("", "*/*", "application/*", JSON)):
+        message = f"406: Not Acceptable\n\nAvailable representations: {JSON}"
+        raise Refusal(406, "NotAcceptable", message, has_details=True)
+
+
 def object_of(call: Call, kind: Kind | None = None) -> JsonObject:
     """The object in a create or update, checked to be of the kind that the path names."""
+    kind = kind or call.kind
     accepts(call.content_type)
-    found = decoded(call.body, call.content_type)
-    if not isinstance(found, dict):
-        raise bad_request("the request body is not an object")
-    return typed(kind or call.kind, found)
+    return typed(kind, decoded(call.body, call.content_type, kind.name))
 
 
 def typed(kind: Kind, found: JsonObject) -> JsonObject:
     """``found`` with kind and apiVersion first and checked, and with a metadata object."""
     said_kind = found.get("kind") or kind.name
     said_version = found.get("apiVersion") or kind.api_version
-    if (said_kind, said_version) != (kind.name, kind.api_version):
-        raise bad_request(
-            f'{said_kind} in version "{said_version}" cannot be handled as a {kind.name}: '
-            f"the API version in the data ({said_version}) does not match the expected API "
-            f"version ({kind.api_version})"
-            if said_kind == kind.name
-            else f'{said_kind} in version "{said_version}" cannot be handled as a {kind.name}'
-        )
     metadata = found.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        raise bad_request(f"{kind.name}: metadata is not an object")
+    why = ""
+    if said_version != kind.api_version:
+        why = f'no kind "{said_kind}" is registered for version "{said_version}"'
+    elif said_kind != kind.name:
+        why = f"converting ({kind.version}.{said_kind}) to ({kind.name}): unknown conversion"
+    elif metadata is not None and not isinstance(metadata, dict):
+        why = f"json: cannot unmarshal into Go struct field {kind.name}.metadata"
+    if why:
+        version = str(said_version).rpartition("/")[2]
+        raise bad_request(
+            f'{said_kind} in version "{version}" cannot be handled as a {kind.name}: {why}'
+        )
     rest = {k: v for k, v in found.items() if k not in ("kind", "apiVersion", "metadata")}
     return {
         "kind": kind.name,

@@ -4,7 +4,7 @@ import random as chance
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from isthmus.embedded import lifecycle, seed
+from isthmus.embedded import lifecycle, namespaces, seed
 from isthmus.embedded.access import Access
 from isthmus.embedded.addresses import Addresses
 from isthmus.embedded.api import Api
@@ -51,6 +51,11 @@ class Cluster:
         self.faults = Faults(self.api.handle, self.store)
         seed.furnish(self.plane)
         lifecycle.settle(self.plane)
+
+    def publish_ca(self, pem: str) -> None:
+        """Tell pods, by a ConfigMap in every namespace, how to verify the server."""
+        self.plane.ca_pem = pem
+        namespaces.publish(self.plane)
 
     def transport(self, token: str | None = None) -> Transport:
         """A client's way in, without sockets; as the administrator unless ``token`` is given."""

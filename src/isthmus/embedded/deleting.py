@@ -52,7 +52,7 @@ def options(call: Call) -> Options:
     if call.body:
         accepts(call.content_type)
         try:
-            return msgspec.convert(decoded(call.body, call.content_type), Options)
+            return msgspec.convert(decoded(call.body, call.content_type, "DeleteOptions"), Options)
         except msgspec.ValidationError as error:
             raise bad_request(f"DeleteOptions: {error}") from None
     grace = call.query.get("gracePeriodSeconds")

@@ -6,7 +6,8 @@ change the answer. Nothing is random: a simulation brings its own dice.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -77,6 +78,7 @@ class Faults:
         connections = self._connections
         answer = await serve(request)
         if connections.is_set():
+            await answer.close()
             raise Unreachable("connection reset")
         if answer.stream is None:
             return answer
@@ -125,11 +127,12 @@ def _bound(effect: Effect, serve: Serve) -> Serve:
 
 
 async def _carried(
-    stream: AsyncIterator[bytes], connections: asyncio.Event
-) -> AsyncIterator[bytes]:
-    async for chunk in stream:
-        if connections.is_set():
-            break
-        yield chunk
+    stream: AsyncGenerator[bytes, None], connections: asyncio.Event
+) -> AsyncGenerator[bytes, None]:
+    async with aclosing(stream):
+        async for chunk in stream:
+            if connections.is_set():
+                break
+            yield chunk
     if connections.is_set():
         raise Unreachable("connection reset")

@@ -1,11 +1,10 @@
 """The front of an embedded cluster that needs no socket: a Transport straight into its API."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from isthmus.embedded.answers import Answer
 from isthmus.embedded.faults import Faults
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request
@@ -15,22 +14,12 @@ from isthmus.kube.transport import Request
 class Reply:
     """An answer, seen by a client."""
 
-    answer: Answer
+    status: int
+    headers: Mapping[str, str]
+    parts: AsyncIterator[bytes]
 
-    @property
-    def status(self) -> int:
-        return self.answer.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self.answer.headers
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        if self.answer.body:
-            yield self.answer.body
-        if self.answer.stream is not None:
-            async for chunk in self.answer.stream:
-                yield chunk
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self.parts
 
 
 class InProcess:
@@ -49,11 +38,8 @@ class InProcess:
         await asyncio.sleep(0)
         headers = {"authorization": f"Bearer {self._token}", **request.headers}
         answer = await self._faults.handle(replace(request, headers=headers))
-        if isinstance(answer.stream, AsyncGenerator):
-            async with aclosing(answer.stream):
-                yield Reply(answer)
-        else:
-            yield Reply(answer)
+        async with aclosing(answer.parts()) as parts:
+            yield Reply(answer.status, answer.headers, parts)
 
     async def close(self) -> None:
         self._closed = True

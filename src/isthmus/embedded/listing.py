@@ -83,6 +83,8 @@ def version(call: Call, newest: int) -> int | None:
     if not text.isdecimal():
         why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
         cause = causes.invalid("resourceVersion", text, why)
+        if call.verb == "watch":
+            raise Refusal(500, "", f"resourceVersion: {cause.message}")
         raise bad_request(f"invalid resource version: resourceVersion: {cause.message}")
     if int(text) > newest and call.verb != "watch":
         raise too_large(int(text), newest)

@@ -81,7 +81,8 @@ def _term(kind: Kind, part: str, text: str) -> tuple[str, str, bool]:
     if found is None:
         raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
     path, own = found["path"], _FIELDS.get((kind.group, kind.name))
-    if path not in ("metadata.name", "metadata.namespace", *(own or ())):
+    common = ("metadata.name", "metadata.namespace")
+    if path not in ((*common[: 1 + kind.namespaced], *own) if own else common):
         known = '"metadata.name", "metadata.namespace"'
         raise bad_request(
             f"field label not supported: {path}"

@@ -68,6 +68,7 @@ async def serve(
         bound_host, bound_port = runner.addresses[0][:2]
         shown = f"[{bound_host}]" if ":" in bound_host else bound_host
         cluster.faults.on_disconnect.add(abort)
+        cluster.publish_ca(authority.pem if authority else "")
         yield Served(
             cluster=cluster.name,
             url=f"{'https' if tls else 'http'}://{shown}:{bound_port}",

@@ -1,7 +1,7 @@
 """Watch: the history of a collection as a stream, from some version on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -100,7 +100,7 @@ def _check(call: Call) -> None:
         raise invalid("meta.k8s.io", "ListOptions", "", tuple(wrong))
 
 
-async def stream(plane: Plane, watched: Watch) -> AsyncIterator[bytes]:
+async def stream(plane: Plane, watched: Watch) -> AsyncGenerator[bytes, None]:
     """The events, one line each, until time is up or the watcher has to go."""
     store, clock = plane.store, asyncio.get_running_loop().time
     end = clock() + watched.seconds

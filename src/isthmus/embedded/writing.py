@@ -69,7 +69,7 @@ def create(plane: Plane, call: Call) -> Written:
 def update(plane: Plane, call: Call) -> Written:
     """``PUT`` of an object or subresource."""
     if call.route.subresource == "scale":
-        scale = typed(scaling.SCALE, decoded(call.body, call.content_type))
+        scale = object_of(call, scaling.SCALE)
         return _rescaled(plane, call, _present(plane, call), scale)
     sent = object_of(call)
     warnings = _strange(call, sent)
@@ -125,9 +125,7 @@ def _rescaled(plane: Plane, call: Call, record: Record, scale: JsonObject) -> Wr
 
 
 def _apply(plane: Plane, call: Call) -> Written:
-    sent = decoded(call.body, APPLY)
-    if not isinstance(sent, dict):
-        raise bad_request("error decoding YAML: the request body is not an object")
+    sent = decoded(call.body, APPLY, call.kind.name)
     if not call.query.get("fieldManager"):
         why = "Required value: is required for apply patch"
         cause = Cause("FieldValueRequired", why, "fieldManager")
