@@ -4,9 +4,14 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
+import hypothesis
 import pytest
 
 from tests.support.virtual import VirtualLoop
+
+# Shared machines pause for longer than any sensible deadline for one example.
+hypothesis.settings.register_profile("isthmus", deadline=None)
+hypothesis.settings.load_profile("isthmus")
 
 LONGEST = 120.0  # seconds a test with sockets may take before it fails instead of hanging
 

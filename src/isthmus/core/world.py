@@ -1,0 +1,55 @@
+"""What the planner sees: the source cluster as it is, and what each link would import."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from isthmus.model.exports import Export
+from isthmus.model.links import Link
+from isthmus.model.objects import EndpointSlice, Key, Namespace, Service
+
+
+class Claim(NamedTuple):
+    """A wish for a local name: an export's own mirror, or that of one of its named pods."""
+
+    link_uid: str
+    export: Key
+    hostname: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkView:
+    """One link and what is known of its target.
+
+    ``synced`` means that ``exports`` is complete and from the pinned cluster: only then may
+    something be deleted because it is missing there. ``deletions_held`` is the guard's word.
+    """
+
+    link: Link
+    exports: Mapping[Key, Export] = field(default_factory=dict)
+    synced: bool = False
+    deletions_held: bool = False
+    gateway_alive: bool = True
+    gateway_addresses: tuple[str, ...] = ()
+
+
+class Address(NamedTuple):
+    """Where an egress proxy listens."""
+
+    ip: str
+    ready: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """One moment of the source cluster. Mappings may be views of live caches: planning does
+    not wait, so nothing changes underneath it."""
+
+    own_namespace: str = "isthmus"
+    links: Mapping[str, LinkView] = field(default_factory=dict)  # by link UID
+    claims: Mapping[Key, tuple[Claim, ...]] = field(default_factory=dict)  # by local name
+    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
+    services: Mapping[Key, Service] = field(default_factory=dict)
+    slices: Mapping[Key, tuple[EndpointSlice, ...]] = field(default_factory=dict)  # by service
+    egress: tuple[Address, ...] = ()
+    listeners: Mapping[int, Key] = field(default_factory=dict)  # listener port to its mirror

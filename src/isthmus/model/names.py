@@ -1,0 +1,53 @@
+"""Every name, label and annotation that we invent, and nothing else.
+
+Names are made here and never taken apart: what a mirror stands for is read from its
+annotations, because ``foo-east-west`` may be ``foo`` of ``east-west`` or ``foo-east`` of ``west``.
+"""
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+
+EXPORTED = "mirror.linkerd.io/exported"
+MIRRORED = "mirror.linkerd.io/mirrored-service"
+CLUSTER = "mirror.linkerd.io/cluster-name"
+HEADLESS_MIRROR = "mirror.linkerd.io/headless-mirror-svc-name"
+REMOTE_NAME = "mirror.linkerd.io/remote-svc-fq-name"
+REMOTE_VERSION = "mirror.linkerd.io/remote-resource-version"
+GATEWAY_IDENTITY = "mirror.linkerd.io/remote-gateway-identity"
+LINK_UID = "isthmus.dev/link-uid"
+REMOTE_UID = "isthmus.dev/remote-uid"
+SERVICE_NAME = "kubernetes.io/service-name"
+MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+MANAGER = "isthmus.dev"
+CREATED_NAMESPACE = "isthmus.dev/created-by-link"
+FINALIZER = "isthmus.dev/mirrors"
+
+LONGEST_LABEL = 63  # RFC 1123; also the longest name of a Service
+HASH_DIGITS = 8
+
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+SERVICE_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def is_dns_label(text: str) -> bool:
+    return DNS_LABEL.fullmatch(text) is not None
+
+
+def is_service_name(text: str) -> bool:
+    """Services are stricter than labels: before Kubernetes 1.36 they cannot start with a digit."""
+    return SERVICE_LABEL.fullmatch(text) is not None
+
+
+def shortened(name: str, unique: Iterable[str]) -> str:
+    """Return ``name``, cut and marked with a hash of ``unique`` where it is too long."""
+    if len(name) <= LONGEST_LABEL:
+        return name
+    digest = sha256("\0".join(unique).encode()).hexdigest()[:HASH_DIGITS]
+    return f"{name[: LONGEST_LABEL - HASH_DIGITS - 1].rstrip('-')}-{digest}"
+
+
+def authority(namespace: str, service: str, domain: str, hostname: str = "") -> str:
+    """Return the full name by which the target cluster knows a Service, or one of its pods."""
+    own = f"{service}.{namespace}.svc.{domain}"
+    return f"{hostname}.{own}" if hostname else own
