@@ -1,0 +1,107 @@
+"""Two clusters in this process, for everybody to try: ``isthmus demo``."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+import yaml
+
+from isthmus.cli import story
+from isthmus.cli.render import Style
+from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.kubeconfigs import kubeconfig
+from isthmus.embedded.server import Served, serve
+from isthmus.model.errors import Permanent
+
+
+class Unwritable(Permanent):
+    """The kubeconfig cannot be put where it was asked to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where the demo tells its story."""
+
+    write: Callable[[str], None]
+    style: Style
+
+    def say(self, text: str = "") -> None:
+        self.write(text)
+
+    def typed(self, command: str) -> None:
+        """Show a command the way it would be typed."""
+        self.write(f"{self.style.faint('$')} {self.style.bold(command)}")
+
+
+async def run(page: Page, directory: Path | None, stay: bool) -> None:
+    """Start the clusters, tell the story, and stay until a signal comes if that is wanted."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    east = Cluster("east", domain="east.cluster.local", service_range="10.96.0.0/16")
+    west = Cluster("west", domain="west.cluster.local", service_range="10.97.0.0/16")
+    async with serve(east) as east_served, serve(west) as west_served:
+        with _written(directory, [east_served, west_served]) as path:
+            page.say("Two clusters run in this process, each with a Kubernetes API of its own:")
+            for served in (east_served, west_served):
+                page.say(f"  {page.style.bold(served.cluster)}  {served.url}")
+            page.say()
+            await story.tell(page, west)
+            page.say("Their kubeconfig, with a context for each:")
+            page.say(f"  {path}")
+            page.say()
+            if not stay:
+                page.say("Nobody is here to use them, so they end now: isthmus demo --stay")
+                return
+            _explain(page, path)
+            await ended.wait()
+            page.say("Both clusters are gone, and so is the kubeconfig.")
+
+
+def _explain(page: Page, path: Path) -> None:
+    page.say("Try them, in another terminal:")
+    page.say(f"  export KUBECONFIG={quote(str(path))}")
+    page.say("  isthmus --context east check")
+    if shutil.which("kubectl"):
+        page.say("  kubectl --context west get services --watch")
+    else:
+        page.say("Where kubectl is installed, it works with this file, too.")
+    page.say()
+    page.say("They stay until Ctrl-C.")
+
+
+@contextmanager
+def _written(directory: Path | None, served: list[Served]) -> Iterator[Path]:
+    """A kubeconfig that only we can read, for as long as the clusters live."""
+    content = yaml.safe_dump(kubeconfig(each.entry() for each in served), sort_keys=False)
+    if directory is None:
+        with tempfile.TemporaryDirectory(prefix="isthmus-demo-") as made:
+            yield _create(Path(made, "kubeconfig"), content)
+        return
+    path = directory.absolute() / "kubeconfig"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _create(path, content)
+    except FileExistsError as error:
+        raise Unwritable(
+            f"{error.filename} exists already; remove it or name another directory"
+        ) from error
+    except OSError as error:
+        raise Unwritable(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _create(path: Path, content: str) -> Path:
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(content)
+    return path

@@ -1,0 +1,118 @@
+"""The command ``isthmus``: what can be typed, and what becomes of errors.
+
+Commands import what they need when they run, so that ``isthmus --help`` answers at once.
+"""
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from isthmus import __version__
+from isthmus.model.errors import IsthmusError, Transient
+
+FAILED = 1
+MISUSED = 2
+TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
+INTERRUPTED = 130  # 128 + SIGINT, as shells do it
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster the global options mean."""
+
+    kubeconfig: str | None
+    context: str | None
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: isthmus demo",
+)
+@click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG or ~/.kube/config.")
+@click.option("--context", metavar="NAME", help="A context of the kubeconfig; else the current.")
+@click.option("-v", "verbose", count=True, help="Say more on stderr; twice: everything.")
+@click.version_option(__version__, prog_name="isthmus", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, kubeconfig: str | None, context: str | None, verbose: int) -> None:
+    """Join Kubernetes clusters by service mirroring."""
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
+    ctx.obj = Where(kubeconfig, context)
+
+
+@cli.command()
+@click.option("-o", "output", type=click.Choice(["text", "json", "yaml"]), default="text")
+def version(output: str) -> None:
+    """Show the version of this program."""
+    from isthmus.cli import render
+
+    if output == "text":
+        click.echo(f"isthmus {__version__}")
+    else:
+        click.echo(render.document({"client": {"version": __version__}}, output), nl=False)
+
+
+@cli.command()
+@click.option(
+    "-o", "output", type=click.Choice(["table", "json", "yaml", "short"]), default="table"
+)
+@click.pass_obj
+def check(where: Where, output: str) -> int:
+    """Check that a cluster is reachable and fit for Isthmus."""
+    import asyncio
+
+    from isthmus.cli import checks, render
+
+    found = asyncio.run(checks.check(where.kubeconfig, where.context))
+    style = render.style(sys.stdout)
+    click.echo(render.checks(found, output, style), nl=False)
+    return FAILED if checks.failed(found) else 0
+
+
+@cli.command()
+@click.option("--stay/--once", "stay", default=None, help="Stay until Ctrl-C, or end at once.")
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the kubeconfig goes; else a temporary directory.",
+)
+def demo(stay: bool | None, directory: Path | None) -> None:
+    """Start two clusters on this machine: no root, no Docker, no Kubernetes.
+
+    On a terminal they stay until Ctrl-C. When they end, nothing of them is left.
+    """
+    import asyncio
+
+    from isthmus.cli import demo as demonstration
+    from isthmus.cli import render
+
+    stays = sys.stdout.isatty() if stay is None else stay
+    page = demonstration.Page(click.echo, render.style(sys.stdout))
+    asyncio.run(demonstration.run(page, directory, stays))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return the exit code; every failure of ours is one line."""
+    try:
+        code = cli.main(arguments, prog_name="isthmus", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return MISUSED
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except IsthmusError as error:
+        click.echo(f"isthmus: {' '.join(str(error).split())}", err=True)
+        return TRY_AGAIN if isinstance(error, Transient) else FAILED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; there is nobody to tell about it.
+        sys.stdout = None  # or Python complains when it flushes it
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    sys.exit(run())
