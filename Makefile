@@ -41,13 +41,19 @@ format: $(READY) ## Let ruff format and mend what it can
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-lock: $(READY) ## Choose the newest allowed dependencies and write both lock files
+bench: $(READY) ## The Kubernetes edge beside its peers, on a real kube-apiserver; BENCH=--quick for a first look
+	@$(BIN)/python -m bench $(BENCH)
+
+lock: $(READY) ## Choose the newest allowed dependencies and write all lock files
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
 		--custom-compile-command "make lock" pyproject.toml -o requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
 		--custom-compile-command "make lock" --group dev pyproject.toml -o requirements-dev.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
+		--custom-compile-command "make lock" --constraint requirements.lock \
+		bench/requirements.in -o bench/requirements.lock
 
 clean: ## Remove everything that make created here (the cache of built binaries stays)
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Measures the Kubernetes edge beside the libraries one could have used instead; not shipped."""

@@ -1,0 +1,138 @@
+"""``python -m bench``: start a real API server, fill it, and let everyone read from it."""
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench import document, peers, results, seed, trial
+from bench.lineup import CONTENDERS, IMPORTS, Contender
+from bench.meter import Listing, Watching
+from bench.results import Results
+from bench.target import Target
+from isthmus.model.errors import IsthmusError
+from lab.build import build
+from lab.controlplane import control_plane
+from lab.versions import CONTROL_PLANE, ETCD, KUBERNETES
+
+NAME = "kube-edge"
+RECORDED = peers.ROOT / "bench" / "results"
+DOCUMENT = peers.ROOT / "docs" / "performance.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one run measures."""
+
+    contenders: tuple[Contender, ...]
+    modules: tuple[tuple[str, Path], ...]
+    missing: dict[str, str]
+    objects: int
+    events: int
+    rounds: int
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    whole = not arguments.quick and not arguments.only
+    recorded = RECORDED / (f"{NAME}.json" if whole else f"{NAME}.partial.json")
+    try:
+        if not arguments.render:
+            results.write(_run(_plan(arguments)), recorded)
+        found = results.read(recorded)
+    except IsthmusError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(document.terminal(found))
+    if whole:
+        document.replace_section(DOCUMENT, NAME, document.markdown(found))
+    print(f"recorded in {recorded.relative_to(peers.ROOT)}", file=sys.stderr)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    names = [contender.name for contender in CONTENDERS]
+    parser.add_argument("--quick", action="store_true", help="a tenth of the objects, no document")
+    parser.add_argument("--only", action="append", choices=names, help="may be repeated")
+    parser.add_argument("--runs", type=int, default=3, help="of everyone, in turn (default: 3)")
+    parser.add_argument("--render", action="store_true", help="write the last run down again")
+    return parser
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    wanted = [c for c in CONTENDERS if not arguments.only or c.name in arguments.only]
+    why = peers.install()
+    able = [contender for contender in wanted if not (why and contender.package)]
+    return Plan(
+        contenders=tuple(able),
+        modules=tuple(
+            (module, peers.PYTHON if package else Path(sys.executable))
+            for module, package in IMPORTS
+            if not (why and package)
+        ),
+        missing={contender.name: str(why) for contender in wanted if contender not in able},
+        objects=1000 if arguments.quick else 10000,
+        events=2000,
+        rounds=arguments.runs,
+    )
+
+
+def _run(plan: Plan) -> Results:
+    build(CONTROL_PLANE)
+    watchers = [contender for contender in plan.contenders if contender.watches]
+    with _server(plan) as target:
+        asyncio.run(seed.fill(target))
+        target = dataclasses.replace(target, since=asyncio.run(seed.update(target)))
+        watches, silent = trial.measure(Watching, watchers, target, plan.rounds)
+        listings, absent = trial.measure(Listing, plan.contenders, target, plan.rounds)
+    # Not before the server has gone, for it would take its share of such small figures.
+    imports, unloadable = trial.measure_imports(plan.modules, plan.rounds)
+    packages = frozenset(contender.package for contender in plan.contenders) - {""}
+    return Results(
+        machine=results.machine(KUBERNETES, ETCD),
+        date=datetime.now(UTC).date().isoformat(),
+        objects=plan.objects,
+        events=plan.events,
+        versions=peers.versions(packages) if packages else {},
+        listings=listings,
+        watches=watches,
+        imports=imports,
+        missing={
+            **plan.missing,
+            **absent,
+            **{f"{name}, watch": why for name, why in silent.items()},
+            **unloadable,
+        },
+    )
+
+
+@contextmanager
+def _server(plan: Plan) -> Iterator[Target]:
+    """A fresh control plane, and the one file that consumers want beside its address."""
+    with control_plane() as plane, tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "kubeconfig")
+        config.touch(mode=0o600)
+        config.write_text(json.dumps(plane.kubeconfig()))
+        yield Target(
+            url=plane.url,
+            ca_file=str(plane.papers.ca_file),
+            token=plane.admin_token,
+            kubeconfig=str(config),
+            since="",
+            events=plan.events,
+            objects=plan.objects,
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
