@@ -7,8 +7,9 @@ the server decides; nobody owns it), then ``judged``. ``admit`` does all but the
 
 import copy
 
-from isthmus.embedded import causes, metadata
+from isthmus.embedded import causes, metadata, shapes
 from isthmus.embedded.kinds import Kind
+from isthmus.embedded.status import Refusal
 from isthmus.model.wire import JsonObject
 
 
@@ -20,11 +21,27 @@ def admit(kind: Kind, new: JsonObject, old: JsonObject | None) -> JsonObject:
 
 
 def filled(kind: Kind, obj: JsonObject) -> JsonObject:
-    """A copy of ``obj`` with its defaults, and without fields that its schema does not know."""
-    done = copy.deepcopy(obj)
-    metadata.fill(done)
+    """A copy of ``obj`` with its defaults, and without fields that its type does not know."""
+    done = _decoded(kind, obj)
     kind.fill(done)
     return done
+
+
+def unknown(kind: Kind, obj: JsonObject) -> list[str]:
+    """The paths that decoding would drop, for ``fieldValidation`` to complain about."""
+    return shapes.unknown(kind.shape, obj) if kind.shape else kind.unknown(obj)
+
+
+def _decoded(kind: Kind, obj: JsonObject) -> JsonObject:
+    try:
+        if kind.shape:
+            return shapes.decoded(kind.shape, obj)
+        meta = shapes.decoded("meta.ObjectMeta", obj.get("metadata") or {})
+        return {**copy.deepcopy(obj), "metadata": meta}
+    except shapes.Misshapen as error:
+        where = f'{kind.name} in version "{kind.version}"'
+        text = f"{where} cannot be handled as a {kind.name}: {error}"
+        raise Refusal(400, "BadRequest", text) from error
 
 
 def prepared(kind: Kind, new: JsonObject, old: JsonObject | None) -> JsonObject:

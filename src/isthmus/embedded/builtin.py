@@ -1,17 +1,28 @@
 """The built-in kinds of an embedded cluster, as one table.
 
-Their content is defaulted and judged where users can get it wrong. There is no schema behind
-them: an unknown field is kept, and ``fieldValidation=Strict`` finds none.
+Their content is decoded, defaulted and judged like the real server's where users can get it
+wrong. Admission policies are stored and not enforced; nobody runs the workloads.
 """
 
 from typing import Final
 
-from isthmus.embedded import formats, listkeys
+from isthmus.embedded import (
+    bindings,
+    crds,
+    endpoints,
+    formats,
+    listkeys,
+    services,
+    settings,
+    shapes,
+    workloads,
+)
 from isthmus.embedded.kinds import Kind
 
 _META = listkeys.METADATA
 _ATOMS = listkeys.METADATA_ATOMS
 _CONDITIONS = listkeys.CONDITIONS
+
 
 _CORE: Final = (
     Kind(
@@ -23,9 +34,14 @@ _CORE: Final = (
         namespaced=False,
         short_names=("ns",),
         has_status=True,
+        shape="core.Namespace",
+        zero=shapes.zero("core.Namespace"),
         lists=_META | _CONDITIONS,
         atoms=_ATOMS,
         name_rule=formats.label_name,
+        fill=settings.fill_namespace,
+        prepare=settings.prepare_namespace,
+        judge=settings.judge_namespace,
     ),
     Kind(
         group="",
@@ -36,12 +52,16 @@ _CORE: Final = (
         short_names=("svc",),
         categories=("all",),
         has_status=True,
+        shape="core.Service",
+        zero=shapes.zero("core.Service"),
         lists=_META | _CONDITIONS | {"spec.ports": ("port",)},
         apply_lists={"spec.ports": ("port", "protocol")},
         key_defaults={"spec.ports": {"protocol": "TCP"}},
-        zero={"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}},
         atoms=_ATOMS | {"spec.selector"},
         name_rule=formats.label_name,
+        fill=services.fill,
+        prepare=services.prepare,
+        judge=services.judge,
     ),
     Kind(
         group="",
@@ -50,8 +70,12 @@ _CORE: Final = (
         plural="endpoints",
         singular="endpoints",
         short_names=("ep",),
+        shape="core.Endpoints",
+        zero=shapes.zero("core.Endpoints"),
         lists=_META,
         atoms=_ATOMS,
+        fill=endpoints.fill,
+        judge=endpoints.judge,
     ),
     Kind(
         group="",
@@ -63,9 +87,15 @@ _CORE: Final = (
         categories=("all",),
         has_status=True,
         has_generation=True,
+        shape="core.Pod",
+        zero=shapes.zero("core.Pod"),
         lists=_META | listkeys.POD,
         apply_lists=listkeys.POD_APPLY,
+        key_defaults=listkeys.POD_KEYS,
         atoms=_ATOMS | listkeys.POD_ATOMS,
+        fill=workloads.fill_pod,
+        prepare=workloads.prepare_pod,
+        judge=workloads.judge_pod,
     ),
     Kind(
         group="",
@@ -76,6 +106,8 @@ _CORE: Final = (
         namespaced=False,
         short_names=("no",),
         has_status=True,
+        shape="core.Node",
+        zero=shapes.zero("core.Node"),
         lists=_META | _CONDITIONS | {"spec.podCIDRs": (), "status.addresses": ("type",)},
         atoms=_ATOMS,
     ),
@@ -85,8 +117,12 @@ _CORE: Final = (
         name="Secret",
         plural="secrets",
         singular="secret",
+        shape="core.Secret",
+        zero=shapes.zero("core.Secret"),
         lists=_META,
         atoms=_ATOMS,
+        fill=settings.fill_secret,
+        judge=settings.judge_secret,
     ),
     Kind(
         group="",
@@ -95,8 +131,11 @@ _CORE: Final = (
         plural="configmaps",
         singular="configmap",
         short_names=("cm",),
+        shape="core.ConfigMap",
+        zero=shapes.zero("core.ConfigMap"),
         lists=_META,
         atoms=_ATOMS,
+        judge=settings.judge_config,
     ),
     Kind(
         group="",
@@ -105,6 +144,8 @@ _CORE: Final = (
         plural="serviceaccounts",
         singular="serviceaccount",
         short_names=("sa",),
+        shape="core.ServiceAccount",
+        zero=shapes.zero("core.ServiceAccount"),
         lists=_META | {"secrets": ("name",)},
         atoms=_ATOMS | {"secrets.*"},
     ),
@@ -115,8 +156,11 @@ _CORE: Final = (
         plural="events",
         singular="event",
         short_names=("ev",),
+        shape="core.Event",
+        zero=shapes.zero("core.Event"),
         lists=_META,
         atoms=_ATOMS | {"involvedObject", "related"},
+        judge=settings.judge_event,
     ),
 )
 
@@ -132,31 +176,64 @@ _WORKLOADS: Final = tuple(
         has_status=True,
         has_scale=name != "DaemonSet",
         has_generation=True,
+        shape=f"apps.{name}",
+        zero=shapes.zero(f"apps.{name}"),
         lists=_META | listkeys.WORKLOAD,
         apply_lists=listkeys.WORKLOAD_APPLY,
+        key_defaults=listkeys.WORKLOAD_KEYS,
         atoms=_ATOMS | listkeys.WORKLOAD_ATOMS,
+        fill=fill,
+        judge=judge,
     )
-    for name, short in (
-        ("Deployment", "deploy"),
-        ("StatefulSet", "sts"),
-        ("DaemonSet", "ds"),
-        ("ReplicaSet", "rs"),
+    for name, short, fill, judge in (
+        ("Deployment", "deploy", workloads.fill_deployment, workloads.judge_deployment),
+        ("StatefulSet", "sts", workloads.fill_stateful, workloads.judge_stateful),
+        ("DaemonSet", "ds", workloads.fill_daemon, workloads.judge_daemon),
+        ("ReplicaSet", "rs", workloads.fill_replicas, workloads.judge_replicas),
     )
 )
 
-_RBAC: Final = tuple(
+_ROLES: Final = tuple(
     Kind(
-        group="rbac.authorization.k8s.io",
+        group=bindings.GROUP,
         version="v1",
         name=name,
         plural=f"{name.lower()}s",
         singular=name.lower(),
         namespaced=not name.startswith("Cluster"),
+        shape=f"rbac.{name}",
+        zero=shapes.zero(f"rbac.{name}"),
+        lists=_META,
+        atoms=_ATOMS,
+        name_rule=formats.path_segment_name,
+        judge=judge,
+    )
+    for name, judge in (
+        ("Role", bindings.judge_role),
+        ("ClusterRole", bindings.judge_cluster_role),
+    )
+)
+
+_BINDINGS: Final = tuple(
+    Kind(
+        group=bindings.GROUP,
+        version="v1",
+        name=name,
+        plural=f"{name.lower()}s",
+        singular=name.lower(),
+        namespaced=not name.startswith("Cluster"),
+        shape=f"rbac.{name}",
+        zero=shapes.zero(f"rbac.{name}"),
         lists=_META,
         atoms=_ATOMS | {"roleRef"},
         name_rule=formats.path_segment_name,
+        fill=bindings.fill,
+        judge=judge,
     )
-    for name in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+    for name, judge in (
+        ("RoleBinding", bindings.judge_namespaced),
+        ("ClusterRoleBinding", bindings.judge_cluster),
+    )
 )
 
 _OTHERS: Final = (
@@ -167,8 +244,13 @@ _OTHERS: Final = (
         plural="endpointslices",
         singular="endpointslice",
         has_generation=True,
+        shape="discovery.EndpointSlice",
+        zero=shapes.zero("discovery.EndpointSlice"),
         lists=_META,
         atoms=_ATOMS,
+        fill=endpoints.fill_slice,
+        prepare=endpoints.prepare_slice,
+        judge=endpoints.judge_slice,
     ),
     Kind(
         group="coordination.k8s.io",
@@ -176,8 +258,11 @@ _OTHERS: Final = (
         name="Lease",
         plural="leases",
         singular="lease",
+        shape="coordination.Lease",
+        zero=shapes.zero("coordination.Lease"),
         lists=_META,
         atoms=_ATOMS,
+        judge=settings.judge_lease,
     ),
     Kind(
         group="apiextensions.k8s.io",
@@ -190,9 +275,13 @@ _OTHERS: Final = (
         categories=("api-extensions",),
         has_status=True,
         has_generation=True,
+        shape="crd.CustomResourceDefinition",
+        zero=shapes.zero("crd.CustomResourceDefinition"),
         lists=_META,
         apply_lists=_CONDITIONS,
         atoms=_ATOMS,
+        fill=crds.fill,
+        judge=crds.judge,
     ),
     Kind(
         group="policy",
@@ -203,6 +292,8 @@ _OTHERS: Final = (
         short_names=("pdb",),
         has_status=True,
         has_generation=True,
+        shape="policy.PodDisruptionBudget",
+        zero=shapes.zero("policy.PodDisruptionBudget"),
         lists=_META | _CONDITIONS,
         atoms=_ATOMS | {"spec.selector"},
     ),
@@ -214,6 +305,8 @@ _OTHERS: Final = (
         singular="networkpolicy",
         short_names=("netpol",),
         has_generation=True,
+        shape="networking.NetworkPolicy",
+        zero=shapes.zero("networking.NetworkPolicy"),
         lists=_META,
         atoms=_ATOMS | {"spec.podSelector"},
     ),
@@ -227,6 +320,8 @@ _OTHERS: Final = (
         categories=("api-extensions",),
         has_status=True,
         has_generation=True,
+        shape="admission.ValidatingAdmissionPolicy",
+        zero=shapes.zero("admission.ValidatingAdmissionPolicy"),
         lists=_META | {"spec.matchConditions": ("name",), "spec.variables": ("name",)},
         apply_lists=_CONDITIONS,
         atoms=_ATOMS | {"spec.matchConstraints", "spec.paramKind", "spec.variables.*"},
@@ -239,10 +334,12 @@ _OTHERS: Final = (
         singular="validatingadmissionpolicybinding",
         namespaced=False,
         categories=("api-extensions",),
+        shape="admission.ValidatingAdmissionPolicyBinding",
+        zero=shapes.zero("admission.ValidatingAdmissionPolicyBinding"),
         lists=_META,
         apply_lists={"spec.validationActions": ()},
         atoms=_ATOMS | {"spec.matchResources", "spec.paramRef"},
     ),
 )
 
-BUILTIN: Final[tuple[Kind, ...]] = (*_CORE, *_WORKLOADS, *_RBAC, *_OTHERS)
+BUILTIN: Final[tuple[Kind, ...]] = (*_CORE, *_WORKLOADS, *_ROLES, *_BINDINGS, *_OTHERS)

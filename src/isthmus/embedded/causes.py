@@ -39,6 +39,10 @@ def duplicate(field: str, value: Json) -> Cause:
     return _cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", "", field)
 
 
+def missing(field: str, value: Json) -> Cause:
+    return _cause("FieldValueNotFound", f"Not found: {shown(value)}", "", field)
+
+
 def forbidden(field: str, detail: str) -> Cause:
     return _cause("FieldValueForbidden", "Forbidden", detail, field)
 

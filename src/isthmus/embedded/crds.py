@@ -1,6 +1,7 @@
 """CustomResourceDefinitions, and the kinds they define."""
 
 from isthmus.embedded.kinds import Kind
+from isthmus.embedded.status import Cause
 from isthmus.model.wire import JsonObject
 
 
@@ -26,3 +27,14 @@ def from_crd(crd: JsonObject) -> tuple[Kind, ...]:
         for version in sorted(spec["versions"], key=lambda version: not version["storage"])
         if version["served"]
     )
+
+
+def fill(obj: JsonObject) -> None:
+    names = obj["spec"]["names"]
+    names.setdefault("singular", names["kind"].lower())
+    names.setdefault("listKind", f"{names['kind']}List")
+    obj["spec"].setdefault("conversion", {"strategy": "None"})
+
+
+def judge(new: JsonObject, old: JsonObject | None) -> list[Cause]:
+    return []

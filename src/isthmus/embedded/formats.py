@@ -3,6 +3,7 @@
 Every rule returns what is wrong as a list of sentences; an empty list is a pass.
 """
 
+import ipaddress
 import re
 from collections.abc import Callable
 from typing import TypeAlias
@@ -142,3 +143,48 @@ def path_segment_name(name: str, is_prefix: bool) -> list[str]:
 def _completed(prefix: str) -> str:
     """A prefix may end with a dash, because something follows it."""
     return prefix[:-1] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+
+
+def ip(value: str) -> list[str]:
+    """An IP address in its plain spelling."""
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        unpadded = re.sub(r"(^|\.)0+(?=[0-9])", r"\1", value)
+        if unpadded != value and not ip(unpadded):
+            return ["must not have leading 0s"]
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return []
+
+
+def endpoint_ip(value: str) -> list[str]:
+    """An address that can be somebody else's endpoint; ``value`` is a valid IP already."""
+    address = ipaddress.ip_address(value)
+    wrong: list[str] = []
+    if address.is_unspecified:
+        wrong.append(f"may not be unspecified ({value})")
+    if address.is_loopback:
+        wrong.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        wrong.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if _is_link_local_multicast(address):
+        wrong.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+    return wrong
+
+
+def _is_link_local_multicast(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return address in ipaddress.IPv4Network("224.0.0.0/24")
+    return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 2
+
+
+def cidr(value: str) -> list[str]:
+    try:
+        if "/" not in value:
+            raise ValueError
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
+    return []

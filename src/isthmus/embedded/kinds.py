@@ -64,8 +64,9 @@ class Kind:
     apply_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Values that a key has when an element omits it: list path to {key: value}.
     key_defaults: Mapping[str, JsonObject] = field(default_factory=dict)
-    # What the API's own type looks like when nothing is set: members that exist without being
-    # written, and so have no owner of their own.
+    shape: str = ""  # the type in `shapes` that decodes it; custom resources have a schema
+    # What that type looks like when nothing is set: members that exist without being written,
+    # and so have no owner of their own.
     zero: JsonObject = field(default_factory=dict)
     atoms: frozenset[str] = frozenset()  # paths of objects that server-side apply owns as a whole
     strategic: bool = True  # custom resources know no strategic merge patch

@@ -83,14 +83,20 @@ def _pod_spec_atoms() -> frozenset[str]:
     return found
 
 
+def _key_defaults(prefix: str) -> dict[str, dict[str, str]]:
+    return {f"{prefix}.{containers}.*.ports": {"protocol": "TCP"} for containers in _CONTAINERS}
+
+
 CONDITIONS: Lists = {"status.conditions": ("type",)}
 
 POD: Lists = under("spec", _pod_spec()) | CONDITIONS | {"status.podIPs": ("ip",)}
 POD_APPLY: Lists = under("spec", _pod_spec_apply())
+POD_KEYS = _key_defaults("spec")
 POD_ATOMS = atoms_under("spec", _pod_spec_atoms())
 
 WORKLOAD: Lists = under("spec.template", METADATA | under("spec", _pod_spec())) | CONDITIONS
 WORKLOAD_APPLY: Lists = under("spec.template.spec", _pod_spec_apply())
+WORKLOAD_KEYS = _key_defaults("spec.template.spec")
 WORKLOAD_ATOMS = (
     atoms_under("spec.template", METADATA_ATOMS)
     | atoms_under("spec.template.spec", _pod_spec_atoms())

@@ -8,6 +8,7 @@ from isthmus.model.wire import JsonObject
 
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes, keys and values together
 
+_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _FIXED = (
     "name",
     "namespace",
@@ -18,28 +19,32 @@ _FIXED = (
 )
 
 
-def fill(obj: JsonObject) -> None:
-    """Drop what decoding into the API's own types drops: nulls and empty collections."""
-    meta = obj.get("metadata")
-    if not isinstance(meta, dict):
-        obj["metadata"] = {}
-        return
-    for name, value in list(meta.items()):
-        if value is None or value in ({}, [], ""):
-            del meta[name]
-
-
 def judge(kind: Kind, new: JsonObject, old: JsonObject | None) -> list[Cause]:
     """What is wrong with the metadata of ``new``."""
     meta = new["metadata"]
     found = _named(kind, meta) if old is None else _kept(meta, old["metadata"])
-    found += _labelled(meta.get("labels") or {})
+    found += labelled("metadata.labels", meta.get("labels") or {})
     found += _annotated(meta.get("annotations") or {})
     found += _owned(meta.get("ownerReferences") or [])
-    if old is None:
-        for finalizer in meta.get("finalizers") or []:
-            found += each("metadata.finalizers", finalizer, formats.qualified(finalizer))
+    finalizers = meta.get("finalizers") or []
+    if old is not None:
+        found += found  # the real server looks twice at an update, and says so twice
+    else:
+        for name in finalizers:
+            found += each("metadata.finalizers", name, formats.qualified(name))
+    if kind.shape:
+        found += _standard(finalizers)
     return found
+
+
+def _standard(finalizers: list[str]) -> list[Cause]:
+    """Names without a domain are Kubernetes' own; custom resources are not held to that."""
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"metadata.finalizers[{index}]", name, text)
+        for index, name in enumerate(finalizers)
+        if "/" not in name and name not in _FINALIZERS
+    ]
 
 
 def _named(kind: Kind, meta: JsonObject) -> list[Cause]:
@@ -79,11 +84,12 @@ def _kept(meta: JsonObject, before: JsonObject) -> list[Cause]:
     return found
 
 
-def _labelled(labels: JsonObject) -> list[Cause]:
+def labelled(field: str, labels: JsonObject) -> list[Cause]:
+    """What is wrong with labels, or with a selector that is written like labels."""
     found: list[Cause] = []
     for key, value in labels.items():
-        found += each("metadata.labels", key, formats.qualified(key))
-        found += each("metadata.labels", value, formats.label_value(value))
+        found += each(field, key, formats.qualified(key))
+        found += each(field, value, formats.label_value(value))
     return found
 
 

@@ -3,7 +3,7 @@
 import copy
 import json
 
-from isthmus.embedded import jsonpatch, strategic
+from isthmus.embedded import causes, jsonpatch, shapes, strategic
 from isthmus.embedded.kinds import Kind
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
@@ -21,6 +21,18 @@ def patched(kind: Kind, content_type: str, current: JsonObject, body: bytes) -> 
 
     The last is the API server's own answer to a strategic patch that contradicts itself.
     """
+    done = _patched(kind, content_type, current, body)
+    try:
+        if kind.shape:
+            shapes.decoded(kind.shape, done)
+    except shapes.Misshapen as error:
+        cause = causes.invalid("patch", json.dumps(done, separators=(",", ":")), str(error))
+        text = f' "" is invalid: patch: {cause.message}'
+        raise Refusal(422, "Invalid", text, causes=(cause,)) from error
+    return done
+
+
+def _patched(kind: Kind, content_type: str, current: JsonObject, body: bytes) -> JsonObject:
     match media_type(content_type):
         case "application/json-patch+json":
             return _json_patched(current, body)
