@@ -111,11 +111,12 @@ def encoded(resource: Resource[T], obj: T) -> bytes:
     if isinstance(obj, dict):
         plain: JsonObject = {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
         return msgspec.json.encode(plain)
-    head = b'{"apiVersion":"%b","kind":"%b",' % (
+    head = b'{"apiVersion":"%b","kind":"%b"' % (
         resource.api_version.encode(),
         resource.kind.encode(),
     )
-    return head + msgspec.json.encode(obj)[1:]
+    rest = msgspec.json.encode(obj)[1:]
+    return head + (rest if rest == b"}" else b"," + rest)
 
 
 def decoded(resource: Resource[T], body: bytes, what: object) -> T:
