@@ -72,6 +72,9 @@ class Call:
         if options and dry_run and dry_run != "All":
             cause = causes.unsupported("dryRun", [dry_run], ("All",))
             raise invalid("meta.k8s.io", options, "", (cause,))
+        if self.verb == "patch" and "force" in self.query and self.content_type != APPLY:
+            cause = causes.forbidden("force", "may not be specified for non-apply patch")
+            raise invalid("meta.k8s.io", "PatchOptions", "", (cause,))
 
     def manager(self, operation: str = "Update") -> FieldManager:
         """Who owns the fields that this call writes."""

@@ -4,11 +4,12 @@ import random as chance
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from isthmus.embedded import lifecycle, namespaces, seed
+from isthmus.embedded import lifecycle, seed
 from isthmus.embedded.access import Access
 from isthmus.embedded.addresses import Addresses
 from isthmus.embedded.api import Api
 from isthmus.embedded.builtin import BUILTIN
+from isthmus.embedded.certificates import Authority
 from isthmus.embedded.faults import Faults
 from isthmus.embedded.inprocess import InProcess
 from isthmus.embedded.plane import Plane
@@ -37,6 +38,8 @@ class Cluster:
         dice = random or chance.SystemRandom()
         self.name = name
         self.domain = domain
+        # Clients verify certificates by the real time, whatever time it is in here.
+        self.authority = Authority(name, datetime.now(UTC))
         self.store = Store()
         self.admin_token = f"{dice.getrandbits(128):032x}"
         self.plane = Plane(
@@ -45,17 +48,13 @@ class Cluster:
             addresses=Addresses(service_range, dice),
             wall=wall,
             random=dice,
+            ca_pem=self.authority.pem,
         )
         self.access = Access(self.plane, admin_token=self.admin_token, wall=wall, domain=domain)
         self.api = Api(self.plane, self.access)
         self.faults = Faults(self.api.handle, self.store)
         seed.furnish(self.plane)
         lifecycle.settle(self.plane)
-
-    def publish_ca(self, pem: str) -> None:
-        """Tell pods, by a ConfigMap in every namespace, how to verify the server."""
-        self.plane.ca_pem = pem
-        namespaces.publish(self.plane)
 
     def transport(self, token: str | None = None) -> Transport:
         """A client's way in, without sockets; as the administrator unless ``token`` is given."""

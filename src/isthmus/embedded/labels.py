@@ -56,7 +56,11 @@ def _requirement(tokens: _Tokens) -> Requirement:
     key = tokens.take()
     if key in _SYMBOLS:
         raise _unparsed(f"found '{key}', expected: identifier")
-    _check([causes.invalid("key", key, why) for why in formats.qualified(key)][:1])
+    _check(
+        [causes.invalid("<nil>", key, "; ".join(formats.qualified(key)))]
+        if formats.qualified(key)
+        else []
+    )
     if tokens.next in ("", ","):
         return (lambda labels: key not in labels) if absent else (lambda labels: key in labels)
     operator = tokens.take()

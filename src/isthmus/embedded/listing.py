@@ -66,12 +66,11 @@ def page(plane: Plane, call: Call, form: Form) -> bytes:
     metadata: JsonObject = {"resourceVersion": str(bounds.at)}
     matching = found if chosen is None else (r for r in found if chosen(r.object))
     shown = list(islice(matching, bounds.limit)) if bounds.limit else list(matching)
-    if bounds.limit and shown and shown[-1] is not found[-1]:
-        more = next(iter(matching), None) is not None if chosen else True
-        if more:
-            metadata["continue"] = _token(bounds.at, shown[-1].key.place)
-            if chosen is None:
-                metadata["remainingItemCount"] = len(found) - len(shown)
+    # Like etcd, do not look whether anything of what is left matches.
+    if bounds.limit and len(shown) == bounds.limit and shown[-1] is not found[-1]:
+        metadata["continue"] = _token(bounds.at, shown[-1].key.place)
+        if chosen is None:
+            metadata["remainingItemCount"] = len(found) - len(shown)
     return form.listed(shown, metadata)
 
 

@@ -45,13 +45,6 @@ def furnish(plane: Plane, namespace: str) -> None:
     seed.place(plane, "v1", "ConfigMap", root)
 
 
-def publish(plane: Plane) -> None:
-    """Renew every namespace's copy of the root certificate."""
-    for record in plane.store.scan("/configmaps"):
-        if record.key.name == _ROOT_CA and record.object["data"]["ca.crt"] != plane.ca_pem:
-            plane.store.put(record.key, {**record.object, "data": {"ca.crt": plane.ca_pem}})
-
-
 def _empty(plane: Plane, namespace: Record) -> None:
     for record in plane.store.namespaced(namespace.key.name):
         kind = plane.registry.stored(record.key.resource)

@@ -40,7 +40,7 @@ class Plane:
     addresses: Addresses
     wall: Callable[[], datetime]
     random: random.Random
-    ca_pem: str = ""
+    ca_pem: str  # the certificate by which pods verify the API
     owners: Owners = field(default_factory=Owners)
     agenda: Agenda = field(default_factory=Agenda)
 

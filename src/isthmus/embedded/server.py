@@ -16,7 +16,7 @@ from aiohttp import web
 from isthmus.embedded import protobuf
 from isthmus.embedded.answers import Answer, refused
 from isthmus.embedded.calls import BODY_LIMIT
-from isthmus.embedded.certificates import Authority, Pair
+from isthmus.embedded.certificates import Pair
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults import Faults
 from isthmus.embedded.kubeconfigs import Entry, kubeconfig
@@ -59,7 +59,7 @@ async def serve(
         application, handler_cancellation=True, access_log=None, shutdown_timeout=_PATIENCE
     )
     now = datetime.now(UTC)  # clients verify certificates by the real time, whatever ours is
-    authority = Authority(cluster.name, now) if tls else None
+    authority = cluster.authority if tls else None
     context = _context(authority.issue([host, "localhost"], now)) if authority else None
     abort = partial(_abort, runner)
     await runner.setup()
@@ -68,7 +68,6 @@ async def serve(
         bound_host, bound_port = runner.addresses[0][:2]
         shown = f"[{bound_host}]" if ":" in bound_host else bound_host
         cluster.faults.on_disconnect.add(abort)
-        cluster.publish_ca(authority.pem if authority else "")
         yield Served(
             cluster=cluster.name,
             url=f"{'https' if tls else 'http'}://{shown}:{bound_port}",

@@ -17,6 +17,7 @@ from isthmus.embedded.store import Compacted, Event, Record, Subscription
 from isthmus.model.wire import JsonObject
 
 BOOKMARK_EVERY = 60.0  # seconds
+LAST_BOOKMARK = 2.0  # seconds before the end
 _SHORTEST, _LONGEST = 1800.0, 3600.0  # of a watch that sets no timeout
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -53,7 +54,10 @@ def watch(plane: Plane, call: Call, form: Form) -> Watch:
         raise listing.too_large(wanted, newest)
     initial: tuple[Record, ...] = ()
     if replays:
-        found = plane.store.scan(route.resource, route.namespace, at=newest)
+        try:
+            found = plane.store.scan(route.resource, route.namespace, at=newest)
+        except Compacted:  # a stale server that has fallen behind what history there is
+            raise expired(_too_old(newest, plane.store.compacted)) from None
         initial = tuple(r for r in found if chosen is None or chosen(r.object))
     return Watch(
         resource=route.resource,
@@ -112,7 +116,7 @@ async def stream(plane: Plane, watched: Watch) -> AsyncGenerator[bytes, None]:
             yield _line("ADDED", watched.form.encoded(record))
         if watched.end_marked:
             yield _bookmark(watched, watched.position, _INITIAL_END)
-        bookmark_at = clock() + BOOKMARK_EVERY
+        bookmark_at = _next_bookmark(clock(), end)
         while clock() < end and not subscription.closed:
             try:
                 missed = store.missed(watched.resource, subscription)
@@ -125,9 +129,15 @@ async def stream(plane: Plane, watched: Watch) -> AsyncGenerator[bytes, None]:
                 for line in _lines(watched, event):
                     yield line
             if watched.bookmarks and clock() >= bookmark_at:
-                bookmark_at = clock() + BOOKMARK_EVERY
+                bookmark_at = _next_bookmark(clock(), end)
                 yield _bookmark(watched, _reached(plane, watched, subscription))
             await _wait(subscription, min(end, bookmark_at))
+
+
+def _next_bookmark(now: float, end: float) -> float:
+    """Every minute, and last shortly before the end, so that little is repeated afterwards."""
+    last = end - LAST_BOOKMARK
+    return min(now + BOOKMARK_EVERY, last if now < last else end)
 
 
 def _reached(plane: Plane, watched: Watch, subscription: Subscription) -> int:

@@ -21,15 +21,8 @@ from isthmus.embedded.status import Cause, Refusal
 from isthmus.embedded.store import Key, Record
 from isthmus.model.wire import JsonObject
 
-# What a client sends for these is ignored: the server keeps its own.
-_SERVER_OWNED = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "selfLink",
-)
+_ENDING = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_SERVER_OWNED = ("uid", "creationTimestamp", "generation", "selfLink", *_ENDING)
 _CREATED_ON_UPDATE = {
     "/services",
     "/endpoints",
@@ -79,11 +72,7 @@ def update(plane: Plane, call: Call) -> Written:
             f"the name of the object ({call.route.name} based on URL) was undeterminable: "
             "name must be provided"
         )
-    if name != call.route.name:
-        raise bad_request(
-            f"the name of the object ({name}) does not match the name on the URL "
-            f"({call.route.name})"
-        )
+    _check_name(call, sent)
     _check_home(call, sent)
     record = plane.store.get(call.route.key)
     if record is not None:
@@ -109,6 +98,8 @@ def change(plane: Plane, call: Call) -> Written:
     current = _as(call.kind, record.object)
     wanted = typed(call.kind, patch.patched(call.kind, call.content_type, current, call.body))
     warnings = _strange(call, wanted)
+    _check_name(call, wanted)
+    _check_home(call, wanted)
     return Written(object=_updated(plane, call, record.object, wanted), warnings=warnings)
 
 
@@ -135,12 +126,22 @@ def _apply(plane: Plane, call: Call) -> Written:
     record = plane.store.get(call.route.key)
     if record is not None:
         whole = apply.applied(call.kind, _as(call.kind, record.object), sent, who)
-        done = _updated(plane, call, record.object, typed(call.kind, whole), tracked=True)
+        whole = typed(call.kind, whole)
+        _check_name(call, whole)
+        _check_home(call, whole)
+        done = _updated(plane, call, record.object, whole, tracked=True)
         return Written(object=done, warnings=warnings)
     if call.route.subresource:
         raise not_found(call.kind, call.route.name)
     whole = typed(call.kind, apply.applied(call.kind, None, sent, who))
+    if uid := whole["metadata"].get("uid"):
+        why = (
+            f"uid mismatch: the provided object specified uid {uid}, "
+            "and no existing object was found"
+        )
+        raise conflict(call.kind, call.route.name, why)
     whole["metadata"].setdefault("name", call.route.name)
+    _check_name(call, whole)
     _check_home(call, whole)
     done = _created(plane, call, whole, tracked=True)
     return Written(object=done, created=True, warnings=warnings)
@@ -166,6 +167,15 @@ def _strange(call: Call, sent: JsonObject) -> tuple[str, ...]:
             f"{call.kind.name}: strict decoding error: {said}"
         )
     return tuple(f'unknown field "{path}"' for path in unknown)
+
+
+def _check_name(call: Call, sent: JsonObject) -> None:
+    name = sent["metadata"].get("name")
+    if name != call.route.name:
+        raise bad_request(
+            f"the name of the object ({name}) does not match the name on the URL "
+            f"({call.route.name})"
+        )
 
 
 def _check_home(call: Call, sent: JsonObject) -> None:
@@ -300,8 +310,10 @@ def _status_metadata(kind: Kind, old: JsonObject, sent: JsonObject) -> JsonObjec
 
 
 def _kept(metadata: JsonObject, old: JsonObject) -> JsonObject:
+    """Keep what the server owns. Only a new time of deletion is not ignored, but refused later."""
     kept = {k: v for k, v in metadata.items() if k not in _SERVER_OWNED}
     kept |= {name: old[name] for name in _SERVER_OWNED if name in old}
+    kept |= {name: metadata[name] for name in _ENDING if metadata.get(name)}
     kept["resourceVersion"] = old["resourceVersion"]
     return kept
 
