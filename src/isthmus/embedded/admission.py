@@ -27,11 +27,6 @@ def filled(kind: Kind, obj: JsonObject) -> JsonObject:
     return done
 
 
-def unknown(kind: Kind, obj: JsonObject) -> list[str]:
-    """The paths that decoding would drop, for ``fieldValidation`` to complain about."""
-    return shapes.unknown(kind.shape, obj) if kind.shape else kind.unknown(obj)
-
-
 def _decoded(kind: Kind, obj: JsonObject) -> JsonObject:
     try:
         if kind.shape:

@@ -51,11 +51,8 @@ def applied(
     if current is not None and not owners:
         owners = [_first_owner(kind, live, who)]
     ignored = _ignored(kind, who)
-    try:
-        fields = fieldpaths.without(fieldpaths.fields_of(kind, patch), ignored)
-        new = merging.merged(kind, live, patch)
-    except fieldpaths.KeyMissing as error:
-        raise _untyped(kind, patch, str(error)) from error
+    fields = fieldpaths.without(fieldpaths.fields_of(kind, patch), ignored)
+    new = merging.merged(kind, live, patch)
     mine = managers.owner(who, kind.api_version, fields)
     others = [one for one in owners if one.identity != mine.identity]
     last = next((one for one in owners if one.identity == mine.identity), None)
@@ -118,6 +115,14 @@ def _check(kind: Kind, patch: JsonObject, who: FieldManager) -> None:
         raise Refusal(400, "BadRequest", f"invalid object type: {place}, Kind={name}")
     if (patch.get("metadata") or {}).get("managedFields") is not None:
         raise Refusal(400, "BadRequest", "metadata.managedFields must be nil")
+    unknown = [f".{path}: field not declared in schema" for path in kind.unknown(patch)]
+    if unknown:
+        several = "errors:\n" + "\n".join(f"  {line}" for line in unknown)
+        raise _untyped(kind, patch, several if len(unknown) > 1 else unknown[0])
+    try:
+        fieldpaths.check(kind, patch)
+    except fieldpaths.Untyped as error:
+        raise _untyped(kind, patch, str(error)) from error
 
 
 def _untyped(kind: Kind, patch: JsonObject, detail: str) -> Refusal:

@@ -4,6 +4,8 @@ Their content is decoded, defaulted and judged like the real server's where user
 wrong. Admission policies are stored and not enforced; nobody runs the workloads.
 """
 
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from isthmus.embedded import (
@@ -23,7 +25,6 @@ _META = listkeys.METADATA
 _ATOMS = listkeys.METADATA_ATOMS
 _CONDITIONS = listkeys.CONDITIONS
 
-
 _CORE: Final = (
     Kind(
         group="",
@@ -35,7 +36,6 @@ _CORE: Final = (
         short_names=("ns",),
         has_status=True,
         shape="core.Namespace",
-        zero=shapes.zero("core.Namespace"),
         lists=_META | _CONDITIONS,
         atoms=_ATOMS,
         name_rule=formats.label_name,
@@ -53,7 +53,6 @@ _CORE: Final = (
         categories=("all",),
         has_status=True,
         shape="core.Service",
-        zero=shapes.zero("core.Service"),
         lists=_META | _CONDITIONS | {"spec.ports": ("port",)},
         apply_lists={"spec.ports": ("port", "protocol")},
         key_defaults={"spec.ports": {"protocol": "TCP"}},
@@ -71,7 +70,6 @@ _CORE: Final = (
         singular="endpoints",
         short_names=("ep",),
         shape="core.Endpoints",
-        zero=shapes.zero("core.Endpoints"),
         lists=_META,
         atoms=_ATOMS,
         fill=endpoints.fill,
@@ -88,7 +86,6 @@ _CORE: Final = (
         has_status=True,
         has_generation=True,
         shape="core.Pod",
-        zero=shapes.zero("core.Pod"),
         lists=_META | listkeys.POD,
         apply_lists=listkeys.POD_APPLY,
         key_defaults=listkeys.POD_KEYS,
@@ -107,7 +104,6 @@ _CORE: Final = (
         short_names=("no",),
         has_status=True,
         shape="core.Node",
-        zero=shapes.zero("core.Node"),
         lists=_META | _CONDITIONS | {"spec.podCIDRs": (), "status.addresses": ("type",)},
         atoms=_ATOMS,
     ),
@@ -118,7 +114,6 @@ _CORE: Final = (
         plural="secrets",
         singular="secret",
         shape="core.Secret",
-        zero=shapes.zero("core.Secret"),
         lists=_META,
         atoms=_ATOMS,
         fill=settings.fill_secret,
@@ -132,7 +127,6 @@ _CORE: Final = (
         singular="configmap",
         short_names=("cm",),
         shape="core.ConfigMap",
-        zero=shapes.zero("core.ConfigMap"),
         lists=_META,
         atoms=_ATOMS,
         judge=settings.judge_config,
@@ -145,7 +139,6 @@ _CORE: Final = (
         singular="serviceaccount",
         short_names=("sa",),
         shape="core.ServiceAccount",
-        zero=shapes.zero("core.ServiceAccount"),
         lists=_META | {"secrets": ("name",)},
         atoms=_ATOMS | {"secrets.*"},
     ),
@@ -157,7 +150,6 @@ _CORE: Final = (
         singular="event",
         short_names=("ev",),
         shape="core.Event",
-        zero=shapes.zero("core.Event"),
         lists=_META,
         atoms=_ATOMS | {"involvedObject", "related"},
         judge=settings.judge_event,
@@ -177,7 +169,6 @@ _WORKLOADS: Final = tuple(
         has_scale=name != "DaemonSet",
         has_generation=True,
         shape=f"apps.{name}",
-        zero=shapes.zero(f"apps.{name}"),
         lists=_META | listkeys.WORKLOAD,
         apply_lists=listkeys.WORKLOAD_APPLY,
         key_defaults=listkeys.WORKLOAD_KEYS,
@@ -202,7 +193,6 @@ _ROLES: Final = tuple(
         singular=name.lower(),
         namespaced=not name.startswith("Cluster"),
         shape=f"rbac.{name}",
-        zero=shapes.zero(f"rbac.{name}"),
         lists=_META,
         atoms=_ATOMS,
         name_rule=formats.path_segment_name,
@@ -223,7 +213,6 @@ _BINDINGS: Final = tuple(
         singular=name.lower(),
         namespaced=not name.startswith("Cluster"),
         shape=f"rbac.{name}",
-        zero=shapes.zero(f"rbac.{name}"),
         lists=_META,
         atoms=_ATOMS | {"roleRef"},
         name_rule=formats.path_segment_name,
@@ -245,7 +234,6 @@ _OTHERS: Final = (
         singular="endpointslice",
         has_generation=True,
         shape="discovery.EndpointSlice",
-        zero=shapes.zero("discovery.EndpointSlice"),
         lists=_META,
         atoms=_ATOMS,
         fill=endpoints.fill_slice,
@@ -259,7 +247,6 @@ _OTHERS: Final = (
         plural="leases",
         singular="lease",
         shape="coordination.Lease",
-        zero=shapes.zero("coordination.Lease"),
         lists=_META,
         atoms=_ATOMS,
         judge=settings.judge_lease,
@@ -276,7 +263,6 @@ _OTHERS: Final = (
         has_status=True,
         has_generation=True,
         shape="crd.CustomResourceDefinition",
-        zero=shapes.zero("crd.CustomResourceDefinition"),
         lists=_META,
         apply_lists=_CONDITIONS,
         atoms=_ATOMS,
@@ -293,7 +279,6 @@ _OTHERS: Final = (
         has_status=True,
         has_generation=True,
         shape="policy.PodDisruptionBudget",
-        zero=shapes.zero("policy.PodDisruptionBudget"),
         lists=_META | _CONDITIONS,
         atoms=_ATOMS | {"spec.selector"},
     ),
@@ -306,7 +291,6 @@ _OTHERS: Final = (
         short_names=("netpol",),
         has_generation=True,
         shape="networking.NetworkPolicy",
-        zero=shapes.zero("networking.NetworkPolicy"),
         lists=_META,
         atoms=_ATOMS | {"spec.podSelector"},
     ),
@@ -321,7 +305,6 @@ _OTHERS: Final = (
         has_status=True,
         has_generation=True,
         shape="admission.ValidatingAdmissionPolicy",
-        zero=shapes.zero("admission.ValidatingAdmissionPolicy"),
         lists=_META | {"spec.matchConditions": ("name",), "spec.variables": ("name",)},
         apply_lists=_CONDITIONS,
         atoms=_ATOMS | {"spec.matchConstraints", "spec.paramKind", "spec.variables.*"},
@@ -335,11 +318,13 @@ _OTHERS: Final = (
         namespaced=False,
         categories=("api-extensions",),
         shape="admission.ValidatingAdmissionPolicyBinding",
-        zero=shapes.zero("admission.ValidatingAdmissionPolicyBinding"),
         lists=_META,
         apply_lists={"spec.validationActions": ()},
         atoms=_ATOMS | {"spec.matchResources", "spec.paramRef"},
     ),
 )
 
-BUILTIN: Final[tuple[Kind, ...]] = (*_CORE, *_WORKLOADS, *_ROLES, *_BINDINGS, *_OTHERS)
+BUILTIN: Final[tuple[Kind, ...]] = tuple(
+    replace(kind, zero=shapes.zero(kind.shape), unknown=partial(shapes.unknown, kind.shape))
+    for kind in (*_CORE, *_WORKLOADS, *_ROLES, *_BINDINGS, *_OTHERS)
+)

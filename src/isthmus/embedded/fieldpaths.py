@@ -19,8 +19,8 @@ FieldSet: TypeAlias = frozenset[Path]
 ABSENT: Final = object()  # unlike None, which a document can contain
 
 
-class KeyMissing(ValueError):
-    """An element of a keyed list has none of its keys."""
+class Untyped(ValueError):
+    """A document that cannot be divided into fields; the text names the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,8 @@ def element_of(kind: Kind, where: str, item: Json) -> str:
     defaults = kind.key_defaults.get(where, {})
     known = {**defaults, **item} if isinstance(item, dict) else {}
     found = {key: known[key] for key in sorted(keys) if known.get(key) is not None}
-    if not found:
-        omitted = f"omits key field {_compact(keys[0])} (and doesn't have default value)"
-        raise KeyMissing(f"associative list with keys has an element that {omitted}")
-    return f"k:{_compact(found)}"
+    # An element without any of its keys will be refused when it is judged.
+    return f"k:{_compact(found)}" if found else f"v:{_compact(item)}"
 
 
 def _compact(value: Json) -> str:
@@ -151,6 +149,33 @@ def _fields(kind: Kind, value: Json, where: str, path: Path) -> Iterator[Path]:
             element = (*path, element_of(kind, where, item))
             yield element
             yield from _fields(kind, item, f"{where}.*", element)
+
+
+def check(kind: Kind, document: JsonObject) -> None:
+    """Raise Untyped if elements of a keyed list cannot be told apart."""
+    _check(kind, document, "", ())
+
+
+def _check(kind: Kind, value: Json, where: str, path: Path) -> None:
+    if path and is_leaf(kind, where, value):
+        return
+    if isinstance(value, dict):
+        for name, member in value.items():
+            _check(kind, member, below(where, name), (*path, f"f:{name}"))
+        return
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        element = element_of(kind, where, item)
+        keys = kind.keys(where)
+        if keys and element.startswith("v:"):
+            omitted = f"omits key field {_compact(keys[0])} (and doesn't have default value)"
+            text = f"element {index}: associative list with keys has an element that {omitted}"
+            raise Untyped(f"{shown(path)}: {text}")
+        if element in seen:
+            text = f"duplicate entries for key {_element_shown(element)}"
+            raise Untyped(f"{shown(path)}: {text}")
+        seen.add(element)
+        _check(kind, item, f"{where}.*", (*path, element))
 
 
 def difference(kind: Kind, left: JsonObject, right: JsonObject) -> Difference:

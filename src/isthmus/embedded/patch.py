@@ -87,7 +87,8 @@ def _decoded(body: bytes, prefix: str) -> Json:
     try:
         return json.loads(body)
     except ValueError as error:
-        text = str(error) if body.strip() else "unexpected end of JSON input"
+        ended = isinstance(error, json.JSONDecodeError) and error.pos >= len(error.doc.rstrip())
+        text = "unexpected end of JSON input" if ended else str(error)
         raise Refusal(400, "BadRequest", prefix + text) from error
 
 

@@ -42,7 +42,7 @@ def _fill_container(container: JsonObject) -> None:
                 probe.setdefault(key, value)
             _fill_action(probe)
             if "grpc" in probe:
-                probe["grpc"].setdefault("service", "")
+                probe["grpc"]["service"] = probe["grpc"].get("service") or ""
     for hook in (container.get("lifecycle") or {}).values():
         if isinstance(hook, dict):
             _fill_action(hook)

@@ -75,10 +75,9 @@ def _drop_unneeded(new: JsonObject, before: JsonObject) -> None:
         drop("ipFamilies", "ipFamilyPolicy")
     if before["type"] == "LoadBalancer" != spec["type"]:
         drop("allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort")
+        new["status"]["loadBalancer"] = {}
     if _reachable(before) and not _reachable(spec):
         drop("externalTrafficPolicy")
-    if spec["type"] != "LoadBalancer":
-        new["status"]["loadBalancer"] = {}
 
 
 def _normalize(spec: JsonObject, before: JsonObject) -> None:

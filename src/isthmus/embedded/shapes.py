@@ -118,9 +118,12 @@ def decoded(shape: str, value: JsonObject) -> JsonObject:
 
 
 def unknown(shape: str, value: JsonObject) -> list[str]:
-    """The paths in ``value`` that its type does not have."""
+    """The paths in ``value`` that its type does not have; none if it cannot be decoded."""
     decoder = _Decoder()
-    decoder.struct(shape, value, _Place())
+    try:
+        decoder.struct(shape, value, _Place())
+    except Misshapen:
+        return []
     return decoder.unknown
 
 
