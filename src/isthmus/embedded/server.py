@@ -159,25 +159,16 @@ def _whole(answer: Answer, asked: Mapping[str, str]) -> web.Response:
 
 
 async def _streamed(
-    request: web.Request, answer: Answer, stream: AsyncIterator[bytes]
+    request: web.Request, answer: Answer, stream: AsyncGenerator[bytes, None]
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
     response.enable_chunked_encoding()
-    await response.prepare(request)
-    if answer.body:
-        await response.write(answer.body)
-    try:
-        if isinstance(stream, AsyncGenerator):
-            async with aclosing(stream):
-                await _copy(stream, response)
-        else:
-            await _copy(stream, response)
-    except ConnectionError:
-        return response  # the client has gone; nobody is left to tell
-    await response.write_eof()
+    async with aclosing(stream):
+        await response.prepare(request)
+        try:
+            async for chunk in stream:
+                await response.write(chunk)
+            await response.write_eof()
+        except ConnectionError:
+            pass  # The client has gone; nobody is left to tell.
     return response
-
-
-async def _copy(stream: AsyncIterator[bytes], response: web.StreamResponse) -> None:
-    async for chunk in stream:
-        await response.write(chunk)

@@ -1,0 +1,161 @@
+"""The HTTPS front, over real sockets."""
+
+import asyncio
+import gzip
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from io import BytesIO
+
+import aiohttp
+import msgspec
+import pytest
+
+from isthmus.embedded.answers import Answer
+from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.faults import Effect, Serve
+from isthmus.embedded.server import Served, serve
+from isthmus.kube.transport import Request
+from isthmus.model.wire import JsonObject
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.sockets
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@asynccontextmanager
+async def session(served: Served) -> AsyncIterator[aiohttp.ClientSession]:
+    context = ssl.create_default_context(cadata=served.ca_pem)
+    async with aiohttp.ClientSession(
+        served.url,
+        headers={"Authorization": f"Bearer {served.token}"},
+        connector=aiohttp.TCPConnector(ssl=context),
+        auto_decompress=False,
+    ) as opened:
+        yield opened
+
+
+async def create(client: aiohttp.ClientSession, obj: JsonObject) -> None:
+    async with client.post(CONFIG_MAPS, json=obj) as answer:
+        assert answer.status == 201
+
+
+def config_map(name: str, **data: str) -> JsonObject:
+    return {"metadata": {"name": name}, "data": data}
+
+
+async def test_clients_verify_the_server() -> None:
+    async with serve(Cluster("west")) as served, session(served) as client:
+        async with client.get("/version") as answer:
+            assert answer.status == 200
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await client.get("/version", ssl=ssl.create_default_context())
+
+
+async def test_an_event_is_sent_at_once_and_a_client_that_leaves_is_forgotten() -> None:
+    cluster = Cluster("west")
+    async with serve(cluster) as served, session(served) as client:
+        ended = asyncio.Event()
+        cluster.faults.add(noting_the_end(ended), lambda request: ("watch", "1") in request.query)
+        async with client.get(CONFIG_MAPS, params={"watch": "1"}) as watch:
+            await create(client, config_map("new"))
+            seen = ""
+            while seen != "new":
+                async with asyncio.timeout(5):
+                    event: JsonObject = msgspec.json.decode(await watch.content.readline())
+                seen = event["object"]["metadata"]["name"]
+        async with asyncio.timeout(5):
+            await ended.wait()
+
+
+def noting_the_end(ended: asyncio.Event) -> Effect:
+    async def effect(request: Request, serve: Serve) -> Answer:
+        answer = await serve(request)
+        assert answer.stream is not None
+
+        async def stream(inner: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+            try:
+                async with aclosing(inner):
+                    async for chunk in inner:
+                        yield chunk
+            finally:
+                ended.set()
+
+        return Answer(status=200, headers=answer.headers, stream=stream(answer.stream))
+
+    return effect
+
+
+async def test_large_answers_are_compressed_for_those_who_ask() -> None:
+    async with serve(Cluster("west")) as served, session(served) as client:
+        await create(client, config_map("big", text="x" * 200_000))
+        path = f"{CONFIG_MAPS}/big"
+        async with client.get(path, headers={"Accept-Encoding": "gzip"}) as answer:
+            raw = await answer.read()
+            assert answer.headers["Content-Encoding"] == "gzip"
+            assert len(raw) < 10_000
+        async with client.get(path, headers={"Accept-Encoding": "identity"}) as answer:
+            assert await answer.read() == gzip.decompress(raw)
+
+
+async def test_a_body_that_is_too_large_is_refused() -> None:
+    async with serve(Cluster("west")) as served, session(served) as client:
+        async with client.post(CONFIG_MAPS, data=BytesIO(b"x" * 3_200_000)) as answer:
+            assert answer.status == 413
+            status = msgspec.json.decode(await answer.read())
+        assert (status["kind"], status["reason"]) == ("Status", "RequestEntityTooLarge")
+
+
+@pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
+async def test_a_fault_breaks_silent_connections(tls: bool) -> None:
+    cluster = Cluster("west")
+    async with serve(cluster, tls=tls) as served:
+        headers = {"Authorization": f"Bearer {served.token}"}
+        context = ssl.create_default_context(cadata=served.ca_pem) if tls else True
+        async with (
+            aiohttp.ClientSession(served.url, headers=headers) as client,
+            client.get("/api/v1/nodes", params={"watch": "1"}, ssl=context) as watch,
+        ):
+            assert watch.status == 200
+            cluster.faults.disconnect()
+            async with asyncio.timeout(5):
+                with pytest.raises((aiohttp.ClientError, ConnectionError)):
+                    await watch.read()
+
+
+async def test_a_stopped_server_answers_nothing() -> None:
+    cluster = Cluster("west")
+    async with serve(cluster) as served, session(served) as client:
+        cluster.faults.stop()
+        with pytest.raises(aiohttp.ClientError):
+            await client.get("/version")
+        cluster.faults.start()
+        async with client.get("/version") as answer:
+            assert answer.status == 200
+
+
+async def test_closing_ends_open_watches() -> None:
+    async with AsyncExitStack() as stack:
+        async with serve(Cluster("west")) as served:
+            client = await stack.enter_async_context(session(served))
+            asked = client.get(CONFIG_MAPS, params={"watch": "1"})
+            watch = await stack.enter_async_context(asked)
+            assert watch.status == 200
+        with pytest.raises(aiohttp.ClientError):
+            await client.get("/version")
+    await eventually(lambda: len(asyncio.all_tasks()) == 1)
+
+
+async def test_percent_encoded_names_reach_the_api_as_they_were_sent() -> None:
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Athing"
+    async with serve(Cluster("west")) as served, session(served) as client:
+        async with client.get(path) as answer:
+            status = msgspec.json.decode(await answer.read())
+        assert '"system:thing" not found' in status["message"]
+
+
+def test_a_token_is_not_shown() -> None:
+    served = Served(cluster="west", url="https://x", ca_pem="", token="canary")
+    assert "canary" not in repr(served)
+    assert "canary" not in repr(served.entry())
