@@ -153,6 +153,8 @@ def object_of(call: Call, kind: Kind | None = None) -> JsonObject:
 
 def typed(kind: Kind, found: JsonObject) -> JsonObject:
     """``found`` with kind and apiVersion first and checked, and with a metadata object."""
+    if not kind.strategic:
+        _check_custom(kind, found)
     said_kind = found.get("kind") or kind.name
     said_version = found.get("apiVersion") or kind.api_version
     metadata = found.get("metadata")
@@ -175,3 +177,24 @@ def typed(kind: Kind, found: JsonObject) -> JsonObject:
         "metadata": dict(metadata or {}),
         **rest,
     }
+
+
+def _check_custom(kind: Kind, found: JsonObject) -> None:
+    """Custom objects have to say what they are, and are told off in other words."""
+    said_kind, said_version = found.get("kind"), found.get("apiVersion") or ""
+    if not said_kind:
+        whole = msgspec.json.encode(found).decode()
+        shown = whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]} ..."
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {kind.name}): "
+            f"Object 'Kind' is missing in '{whole}' ({shown})"
+        )
+    if said_version != kind.api_version:
+        raise bad_request(
+            f"the API version in the data ({said_version}) does not match the expected API "
+            f"version ({kind.api_version})"
+        )
+    if said_kind != kind.name:
+        cause = causes.invalid("kind", said_kind, f"must be {kind.name}")
+        name = (found.get("metadata") or {}).get("name") or ""
+        raise invalid(kind.group, said_kind, name, (cause,))

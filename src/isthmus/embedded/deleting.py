@@ -20,6 +20,7 @@ _POLICIES = ("Foreground", "Background", "Orphan")
 FOREGROUND = "foregroundDeletion"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"  # holds a CRD until its objects are gone
 _UNDELETABLE = ("default", "kube-system", "kube-public")
+_ENDED_APART = ("/namespaces", CRDS)  # the real server marks these in code of their own
 # These answer a deletion with the object; the others, once it is gone, with a Status.
 RETURNED = {"/services", "/pods", "/namespaces", "/serviceaccounts"}
 
@@ -75,7 +76,8 @@ def delete(plane: Plane, kind: Kind, key: Key, wanted: Options) -> Deletion:
     marked = _marked(plane, record, wanted)
     if finished(marked):
         last = record.object if wanted.dryRun else plane.store.remove(key).object
-        return Deletion(last, gone=True)
+        # Of a pod, which could have been given time, the answer shows that it was not.
+        return Deletion(marked if key.resource == "/pods" else last, gone=True)
     if marked == record.object or wanted.dryRun:
         return Deletion(marked, gone=False)
     return Deletion(plane.store.put(key, marked).object, gone=False)
@@ -138,9 +140,10 @@ def _marked(plane: Plane, record: Record, wanted: Options) -> JsonObject:
     if "deletionTimestamp" not in metadata:
         end = plane.wall().astimezone(UTC) + timedelta(seconds=grace)
         metadata["deletionTimestamp"] = _text(end)
-        metadata["deletionGracePeriodSeconds"] = grace
-        if metadata.get("generation"):
-            metadata["generation"] += 1
+        if record.key.resource not in _ENDED_APART:
+            metadata["deletionGracePeriodSeconds"] = grace
+            if metadata.get("generation"):
+                metadata["generation"] += 1
     elif grace < (held := metadata.get("deletionGracePeriodSeconds", 0)):
         shortened = datetime.fromisoformat(metadata["deletionTimestamp"]) - timedelta(
             seconds=held - grace
@@ -150,7 +153,24 @@ def _marked(plane: Plane, record: Record, wanted: Options) -> JsonObject:
     marked = {**obj, "metadata": metadata}
     if record.key.resource == "/namespaces":
         marked["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+    if record.key.resource == CRDS:
+        marked["status"] = _terminating(obj.get("status") or {}, plane.timestamp())
     return marked
+
+
+def _terminating(status: JsonObject, now: str) -> JsonObject:
+    present = status.get("conditions") or []
+    if any(condition["type"] == "Terminating" for condition in present):
+        return status
+    condition = {
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will "
+        "begin soon",
+    }
+    return {**status, "conditions": [*present, condition]}
 
 
 def _text(moment: datetime) -> str:

@@ -63,7 +63,8 @@ def page(plane: Plane, call: Call, form: Form) -> bytes:
         found = plane.store.scan(call.route.resource, call.route.namespace, bounds.after, bounds.at)
     except Compacted:
         raise expired(_TOO_OLD) from None
-    metadata: JsonObject = {"resourceVersion": str(bounds.at)}
+    metadata: JsonObject = {"continue": ""} if form.custom else {}
+    metadata["resourceVersion"] = str(bounds.at)
     matching = found if chosen is None else (r for r in found if chosen(r.object))
     shown = list(islice(matching, bounds.limit)) if bounds.limit else list(matching)
     # Like etcd, do not look whether anything of what is left matches.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from isthmus.embedded.kinds import Kind
+from isthmus.embedded.refusals import not_found
 from isthmus.embedded.registry import Registry
 from isthmus.embedded.store import Key
 
@@ -57,6 +58,8 @@ def _within(group: str, version: str, rest: list[str], registry: Registry) -> Ro
     if name and kind.namespaced and not namespace:
         return None
     if subresource and not serves(kind, subresource):
+        if not kind.strategic and subresource in ("status", "scale"):
+            raise not_found(kind, name)  # The server of custom objects knows these two names.
         return None
     return Route(kind=kind, namespace=namespace, name=name, subresource=subresource)
 
