@@ -3,7 +3,7 @@
 import ssl
 import tempfile
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -123,7 +123,7 @@ class _Front:
             answer = await self._faults.handle(asked)
             if answer.stream is None:
                 return _whole(answer, headers)
-            return await _streamed(request, answer, answer.stream)
+            return await _streamed(request, answer)
         except Unreachable:
             # To the client this is a connection that breaks, not an answer.
             if request.transport is not None:
@@ -158,15 +158,13 @@ def _whole(answer: Answer, asked: Mapping[str, str]) -> web.Response:
     return web.Response(status=answer.status, headers=headers, body=body)
 
 
-async def _streamed(
-    request: web.Request, answer: Answer, stream: AsyncGenerator[bytes, None]
-) -> web.StreamResponse:
+async def _streamed(request: web.Request, answer: Answer) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
     response.enable_chunked_encoding()
-    async with aclosing(stream):
+    async with aclosing(answer.parts()) as parts:
         await response.prepare(request)
         try:
-            async for chunk in stream:
+            async for chunk in parts:
                 await response.write(chunk)
             await response.write_eof()
         except ConnectionError:

@@ -1,0 +1,138 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from isthmus.cli.checks import Check, check, failed
+from isthmus.embedded.answers import Answer
+from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.faults import Effect, Serve
+from isthmus.embedded.server import Served, serve
+from isthmus.kube.transport import Request
+from isthmus.model.wire import JsonObject
+
+CANARY = "canary-secret-token"
+
+
+def answering(status: int, content_type: str, body: bytes) -> Effect:
+    async def effect(_request: Request, _serve: Serve) -> Answer:
+        return Answer(status=status, headers={"content-type": content_type}, body=body)
+
+    return effect
+
+
+def written(directory: Path, config: JsonObject) -> str:
+    path = directory / "kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+@asynccontextmanager
+async def west(cluster: Cluster | None = None) -> AsyncIterator[Served]:
+    async with serve(cluster or Cluster("west")) as served:
+        yield served
+
+
+@pytest.mark.sockets
+async def test_a_good_cluster_passes(tmp_path: Path) -> None:
+    async with west() as served:
+        found = await check(written(tmp_path, served.kubeconfig()), None)
+    assert [(c.name, c.outcome) for c in found] == [
+        ("kubeconfig can be read", "ok"),
+        ("context can be used", "ok"),
+        ("API server can be reached", "ok"),
+        ("credential is accepted", "ok"),
+        ("Kubernetes is 1.30 or newer", "ok"),
+        ("cluster has an identity", "ok"),
+    ]
+    assert found[3].detail == "kubernetes-admin"
+
+
+def last(found: list[Check]) -> Check:
+    assert failed(found)
+    assert [c.outcome for c in found[:-1]] == ["ok"] * (len(found) - 1)
+    assert CANARY not in repr(found)
+    assert found[-1].hint
+    return found[-1]
+
+
+@pytest.mark.parametrize(
+    "content, context, name, cause",
+    [
+        pytest.param(None, None, "kubeconfig can be read", "no such file", id="no file"),
+        pytest.param("]", None, "kubeconfig can be read", "kubeconfig", id="not YAML"),
+        pytest.param(
+            "{apiVersion: v1, kind: Config, contexts: []}",
+            "nowhere",
+            "context can be used",
+            "nowhere",
+            id="unknown context",
+        ),
+    ],
+)
+async def test_a_bad_kubeconfig(
+    tmp_path: Path, content: str | None, context: str | None, name: str, cause: str
+) -> None:
+    path = tmp_path / "kubeconfig"
+    if content is not None:
+        path.write_text(content)
+    found = last(await check(str(path), context))
+    assert found.name == name
+    assert cause in found.detail
+
+
+@pytest.mark.sockets
+async def test_a_credential_that_is_not_accepted(tmp_path: Path) -> None:
+    async with west() as served:
+        config = served.kubeconfig()
+        config["users"][0]["user"]["token"] = CANARY
+        found = last(await check(written(tmp_path, config), None))
+    assert found.name == "credential is accepted"
+
+
+@pytest.mark.sockets
+async def test_nothing_listens(tmp_path: Path) -> None:
+    async with west() as served:
+        config = served.kubeconfig()
+    found = last(await check(written(tmp_path, config), None))
+    assert found.name == "API server can be reached"
+    assert "connection refused" in found.detail
+
+
+@pytest.mark.sockets
+async def test_another_clusters_certificate(tmp_path: Path) -> None:
+    async with west() as served, serve(Cluster("east")) as other:
+        config = served.kubeconfig()
+        config["clusters"][0]["cluster"]["server"] = other.url
+        found = last(await check(written(tmp_path, config), None))
+    assert found.name == "API server can be reached"
+    assert "not trusted" in found.detail
+
+
+@pytest.mark.sockets
+@pytest.mark.parametrize(
+    "effect, name",
+    [
+        pytest.param(
+            answering(200, "text/html", b"<html>hello</html>"),
+            "API server can be reached",
+            id="HTML",
+        ),
+        pytest.param(
+            answering(200, "application/json", b"[]"), "API server can be reached", id="other JSON"
+        ),
+        pytest.param(
+            answering(200, "application/json", b'{"major": "1", "minor": "29+"}'),
+            "Kubernetes is 1.30 or newer",
+            id="too old",
+        ),
+    ],
+)
+async def test_a_server_that_is_not_what_we_need(tmp_path: Path, effect: Effect, name: str) -> None:
+    cluster = Cluster("west")
+    cluster.faults.add(effect, lambda request: request.path == "/version")
+    async with west(cluster) as served:
+        found = last(await check(written(tmp_path, served.kubeconfig()), None))
+    assert found.name == name

@@ -1,0 +1,145 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from isthmus import __version__
+from isthmus.cli import main
+from isthmus.kube.errors import BadConfig, Unreachable
+from isthmus.model.errors import IsthmusError
+
+
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["version"], f"isthmus {__version__}\n"),
+        (["--version"], f"isthmus {__version__}\n"),
+        (["version", "-o", "yaml"], f"client:\n  version: {__version__}\n"),
+        (
+            ["version", "-o", "json"],
+            f'{{\n  "client": {{\n    "version": "{__version__}"\n  }}\n}}\n',
+        ),
+    ],
+    ids=" ".join,
+)
+def test_the_version(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(arguments) == 0
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nonsense"], ["version", "-o", "xml"], ["--nonsense"], ["demo", "--directory", __file__]],
+    ids=" ".join,
+)
+def test_misuse_is_explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "Error: " in printed.err
+
+
+@pytest.mark.parametrize(
+    "error, code",
+    [
+        pytest.param(BadConfig("file x: what is\n wrong"), 1, id="permanent"),
+        pytest.param(Unreachable("file x: what is wrong"), 75, id="transient"),
+    ],
+)
+def test_every_failure_is_one_line(
+    error: IsthmusError,
+    code: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @click.command()
+    def failing() -> None:
+        raise error
+
+    monkeypatch.setitem(main.cli.commands, "failing", failing)
+    assert main.run(["failing"]) == code
+    assert capsys.readouterr().err == "isthmus: file x: what is wrong\n"
+
+
+def test_an_interruption_ends_quietly(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @click.command()
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(main.cli.commands, "interrupted", interrupted)
+    assert main.run(["interrupted"]) == 130
+    assert capsys.readouterr().err.strip() == ""
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from isthmus.cli.main import run; run(['--help']);"
+        "heavy = {'aiohttp', 'cryptography', 'yaml', 'msgspec'} & set(sys.modules);"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "demo" in done.stdout
+
+
+def started(*arguments: str, home: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "TMPDIR": str(home), "NO_COLOR": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", "from isthmus.cli.main import main; main()", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def test_the_demo_ends_by_itself_when_nobody_watches(tmp_path: Path) -> None:
+    process = started("demo", home=tmp_path)
+    printed, complaints = process.communicate(timeout=30)
+    assert (process.returncode, complaints) == (0, "")
+    assert "\x1b" not in printed
+    shown = re.sub(r" \d+s\n", " 0s\n", printed)
+    assert (
+        "$ kubectl --context west get services\n"
+        "NAME         TYPE        CLUSTER-IP   EXTERNAL-IP   PORT(S)   AGE\n"
+        "kubernetes   ClusterIP   10.97.0.1    <none>        443/TCP   0s\n"
+        "nginx-svc    ClusterIP   None         <none>        80/TCP    0s\n"
+    ) in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_the_demo_stays_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+    chosen = tmp_path / "chosen"
+    process = started("demo", "--stay", "--directory", str(chosen), home=tmp_path)
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or "until Ctrl-C" not in lines[-1]:
+        lines.append(process.stdout.readline())
+        assert lines[-1], "the demo ended early"
+    kubeconfig = chosen / "kubeconfig"
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+    process.send_signal(number)
+    rest, complaints = process.communicate(timeout=30)
+    assert (process.returncode, complaints) == (0, "")
+    assert "gone" in rest
+    assert list(chosen.iterdir()) == []
+
+
+def test_the_demo_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = tmp_path / "kubeconfig"
+    mine.write_text("mine")
+    assert main.run(["demo", "--once", "--directory", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"isthmus: {mine} exists already; remove it or name another directory\n"
+    )
+    assert mine.read_text() == "mine"
