@@ -79,10 +79,11 @@ class Addresses:
 
     def _check_ip(self, key: Key, name: str, wanted: str) -> None:
         try:
-            inside = ipaddress.ip_address(wanted) in self.network
+            address = ipaddress.ip_address(wanted)
         except ValueError:
             return  # Judging the object reports it better.
-        if not inside:
+        ends = (self.network.network_address, self.network.broadcast_address)
+        if address not in self.network or address in ends:
             why = "the provided network does not match the current range"
         elif self._ips.get(wanted, key) != key:
             why = "provided IP is already allocated"

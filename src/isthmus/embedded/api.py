@@ -64,6 +64,7 @@ class Api:
             route=found,
             verb=_verb(request.method, found, query),
             user=user,
+            registry=self._plane.registry,
             query=query,
             headers=headers,
             body=request.body,

@@ -1,5 +1,6 @@
 """A request, understood: what is asked, by whom, with which options."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,14 +13,18 @@ from isthmus.embedded.apply import FieldManager
 from isthmus.embedded.kinds import Kind
 from isthmus.embedded.principals import User
 from isthmus.embedded.refusals import bad_request, invalid
+from isthmus.embedded.registry import Registry
 from isthmus.embedded.routing import Route
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import JsonObject
 
 BODY_LIMIT = 3 * 1024 * 1024
 _SHOWN = 30  # bytes of a broken body that the refusal quotes
+_SHAPES = {list: "array", str: "string", bool: "bool"}  # the types of JSON, as Go names them
+_SCHEME = "pkg/runtime/scheme.go:111"  # where the real server's table of kinds is made
 JSON = "application/json"
 YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"  # understood by the HTTP front
 APPLY = "application/apply-patch+yaml"
 _OPTIONS = {
     "create": "CreateOptions",
@@ -37,6 +42,7 @@ class Call:
     route: Route
     verb: str  # as RBAC knows it
     user: User
+    registry: Registry
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
@@ -67,6 +73,9 @@ class Call:
 
     def check_options(self) -> None:
         """Refuse option values that the verb does not know."""
+        if not self.route.name:
+            for name in ("limit", "timeoutSeconds"):
+                self.number(name)
         options = _OPTIONS.get(self.verb)
         dry_run = self.query.get("dryRun")
         if options and dry_run and dry_run != "All":
@@ -106,15 +115,27 @@ def decoded(body: bytes, content_type: str, kind: str) -> JsonObject:
         else:
             found = msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise _unrecognized(body, kind, str(error).splitlines()[0]) from None
+        raise _unrecognized(body, kind, _complaint(body, str(error))) from None
     if not isinstance(found, dict | None):
-        raise _unrecognized(body, kind, f"json: cannot unmarshal {type(found).__name__}")
+        shape = _SHAPES.get(type(found), "number")
+        why = f"json: cannot unmarshal {shape} into Go value"
+        raise _unrecognized(body, kind, why)
     return found or {}
+
+
+def _complaint(body: bytes, error: str) -> str:
+    """What the real server's parser says about a broken body."""
+    if not body or "truncated" in error:
+        return "unexpected end of JSON input"
+    found = re.search(r"\(byte (\d+)\)", error)
+    if found is None or int(found[1]) >= len(body):
+        return error.splitlines()[0]
+    return f"invalid character '{chr(body[int(found[1])])}' looking for beginning of value"
 
 
 def _unrecognized(body: bytes, kind: str, why: str) -> Refusal:
     if not body:
-        why, shown = "unexpected end of JSON input", "<empty>"
+        shown = "<empty>"
     else:
         cut = body[:_SHOWN]
         shown = cut.decode(errors="replace") if body.startswith(b"{") else cut.hex()
@@ -132,7 +153,7 @@ def accepts(content_type: str) -> None:
             415,
             "UnsupportedMediaType",
             "the body of the request was in an unknown format - accepted media types include: "
-            f"{JSON}, {YAML}",
+            f"{JSON}, {YAML}, {PROTOBUF}",
         )
 
 
@@ -148,10 +169,10 @@ def object_of(call: Call, kind: Kind | None = None) -> JsonObject:
     """The object in a create or update, checked to be of the kind that the path names."""
     kind = kind or call.kind
     accepts(call.content_type)
-    return typed(kind, decoded(call.body, call.content_type, kind.name))
+    return typed(kind, decoded(call.body, call.content_type, kind.name), call.registry)
 
 
-def typed(kind: Kind, found: JsonObject) -> JsonObject:
+def typed(kind: Kind, found: JsonObject, registry: Registry) -> JsonObject:
     """``found`` with kind and apiVersion first and checked, and with a metadata object."""
     if not kind.strategic:
         _check_custom(kind, found)
@@ -159,8 +180,9 @@ def typed(kind: Kind, found: JsonObject) -> JsonObject:
     said_version = found.get("apiVersion") or kind.api_version
     metadata = found.get("metadata")
     why = ""
-    if said_version != kind.api_version:
-        why = f'no kind "{said_kind}" is registered for version "{said_version}"'
+    if said_version != kind.api_version or not registry.named(said_version, said_kind):
+        why = f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
+        why += f'"{_SCHEME}"'
     elif said_kind != kind.name:
         why = f"converting ({kind.version}.{said_kind}) to ({kind.name}): unknown conversion"
     elif metadata is not None and not isinstance(metadata, dict):

@@ -15,23 +15,19 @@ class Registry:
     def __init__(self, builtin: Iterable[Kind]) -> None:
         self._builtin = {(kind.group, kind.version, kind.plural): kind for kind in builtin}
         self._custom: dict[Place, tuple[Kind, ...]] = {}
-        self._all = dict(self._builtin)
+        self._rebuild()
 
     def kind(self, group: str, version: str, plural: str) -> Kind | None:
         return self._all.get((group, version, plural))
 
     def named(self, api_version: str, name: str) -> Kind | None:
         """The kind that an ``apiVersion`` and ``kind`` mean."""
-        return next(
-            (k for k in self._all.values() if k.name == name and k.api_version == api_version), None
-        )
+        return self._named.get((api_version, name))
 
     def stored(self, resource: str) -> Kind | None:
         """A kind whose objects the store keeps as ``resource``."""
         group, _, plural = resource.partition("/")
-        return next(
-            (k for k in self._all.values() if k.group == group and k.plural == plural), None
-        )
+        return self._stored.get((group, plural))
 
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(self._all.values())
@@ -62,3 +58,5 @@ class Registry:
         for kinds in self._custom.values():
             for kind in kinds:
                 self._all.setdefault((kind.group, kind.version, kind.plural), kind)
+        self._named = {(k.api_version, k.name): k for k in self._all.values()}
+        self._stored = {(k.group, k.plural): k for k in reversed(self._all.values())}

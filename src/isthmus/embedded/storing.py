@@ -109,8 +109,6 @@ def updated(
 
 def _check_preconditions(kind: Kind, key: Key, old: JsonObject, sent: JsonObject) -> None:
     wanted, present = sent["metadata"], old["metadata"]
-    if wanted.get("uid") and wanted["uid"] != present["uid"]:
-        raise other_uid(kind, key, wanted["uid"], present["uid"])
     version = wanted.get("resourceVersion") or present["resourceVersion"]
     if not version.isdecimal():
         raise Refusal(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
@@ -158,10 +156,10 @@ def _status_metadata(kind: Kind, old: JsonObject, sent: JsonObject) -> JsonObjec
 
 
 def _kept(metadata: JsonObject, old: JsonObject) -> JsonObject:
-    """Keep what the server owns. Only a new time of deletion is not ignored, but refused later."""
+    """Keep what the server owns. Some of it is not ignored, if sent, but refused later."""
     kept = {k: v for k, v in metadata.items() if k not in _SERVER_OWNED}
     kept |= {name: old[name] for name in _SERVER_OWNED if name in old}
-    kept |= {name: metadata[name] for name in _ENDING if metadata.get(name)}
+    kept |= {name: metadata[name] for name in ("uid", *_ENDING) if metadata.get(name)}
     kept["resourceVersion"] = old["resourceVersion"]
     return kept
 

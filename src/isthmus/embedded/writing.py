@@ -62,12 +62,13 @@ def update(plane: Plane, call: Call) -> Written:
     _check_name(call, sent)
     _check_home(call, sent)
     record = plane.store.get(call.route.key)
+    uid = sent["metadata"].get("uid") or ""
+    if uid and uid != (found := record.object["metadata"]["uid"] if record else ""):
+        raise storing.other_uid(call.kind, call.route.key, uid, found)
     if record is not None:
         return Written(object=storing.updated(plane, call, record.object, sent), warnings=warnings)
     if call.route.subresource or call.route.resource not in _CREATED_ON_UPDATE:
         raise not_found(call.kind, call.route.name)
-    if uid := sent["metadata"].get("uid"):
-        raise storing.other_uid(call.kind, call.route.key, uid, "")
     if sent["metadata"].pop("resourceVersion", ""):
         raise not_found(call.kind, call.route.name)
     return Written(object=storing.created(plane, call, sent), created=True, warnings=warnings)
@@ -83,7 +84,11 @@ def change(plane: Plane, call: Call) -> Written:
         scale = patch.patched(scaling.SCALE, call.content_type, seen, call.body)
         return _rescaled(plane, call, record, scale)
     current = storing.seen_as(call.kind, record.object)
-    wanted = typed(call.kind, patch.patched(call.kind, call.content_type, current, call.body))
+    wanted = typed(
+        call.kind,
+        patch.patched(call.kind, call.content_type, current, call.body),
+        call.registry,
+    )
     warnings = _strange(call, wanted)
     _check_name(call, wanted)
     _check_home(call, wanted)
@@ -113,14 +118,14 @@ def _apply(plane: Plane, call: Call) -> Written:
     record = plane.store.get(call.route.key)
     if record is not None:
         whole = apply.applied(call.kind, storing.seen_as(call.kind, record.object), sent, who)
-        whole = typed(call.kind, whole)
+        whole = typed(call.kind, whole, call.registry)
         _check_name(call, whole)
         _check_home(call, whole)
         done = storing.updated(plane, call, record.object, whole, tracked=True)
         return Written(object=done, warnings=warnings)
     if call.route.subresource:
         raise not_found(call.kind, call.route.name)
-    whole = typed(call.kind, apply.applied(call.kind, None, sent, who))
+    whole = typed(call.kind, apply.applied(call.kind, None, sent, who), call.registry)
     if uid := whole["metadata"].get("uid"):
         why = (
             f"uid mismatch: the provided object specified uid {uid}, "
