@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 def second_time(moment: datetime) -> str:
     """Return ``moment`` as the API's Time, cut to whole seconds."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _utc(moment, "seconds")
 
 
 def micro_time(moment: datetime) -> str:
     """Return ``moment`` as the API's MicroTime, which insists on six decimals."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _utc(moment, "microseconds")
 
 
 def parsed(text: str) -> datetime:
@@ -19,3 +19,7 @@ def parsed(text: str) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time without a time zone")
     return moment.astimezone(UTC)
+
+
+def _utc(moment: datetime, precision: str) -> str:
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
