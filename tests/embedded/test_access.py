@@ -13,6 +13,7 @@ from isthmus.embedded.reviews import (
     LOCAL_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_REVIEW,
+    SELF_SUBJECT_RULES_REVIEW,
     SUBJECT_ACCESS_REVIEW,
     TOKEN_REVIEW,
     review,
@@ -430,6 +431,28 @@ def test_a_user_can_ask_who_they_are_and_what_they_may_do() -> None:
     assert review(access, ADMIN, SELF_SUBJECT_ACCESS_REVIEW, question)["status"]["allowed"]
     of_bob = {"spec": {**question["spec"], "user": BOB.name}}
     assert review(access, ADMIN, SUBJECT_ACCESS_REVIEW, of_bob)["status"] == {"allowed": False}
+
+
+def test_a_user_can_ask_for_all_they_may_do() -> None:
+    world = with_bob()
+    world.add(RBAC, "clusterroles", "reader", rules=[READ_PODS])
+    world.add(
+        RBAC,
+        "rolebindings",
+        "bob-reads",
+        namespace="web",
+        roleRef={"kind": "ClusterRole", "name": "reader"},
+        subjects=[{"kind": "User", "name": BOB.name}],
+    )
+
+    def rules(user: User, namespace: str) -> list[JsonObject]:
+        asked = {"spec": {"namespace": namespace}}
+        answer = review(world.access(), user, SELF_SUBJECT_RULES_REVIEW, asked)
+        return list(answer["status"]["resourceRules"])
+
+    assert READ_PODS in rules(BOB, "web")
+    assert READ_PODS not in rules(BOB, "other")
+    assert rules(ADMIN, "web") == [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,13 @@ spec:
               properties: {size: {type: integer, minimum: 1}}
             status: {type: object, properties: {phase: {type: string}}}
 """
+LIST = """
+apiVersion: v1
+kind: List
+items:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: first}}
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: second}}
+"""
 WIDGET = """
 apiVersion: example.com/v1
 kind: Widget
@@ -114,6 +121,18 @@ async def test_apply_change_and_delete_built_in_objects(binary: Path, tmp_path: 
         assert "Selector:" in await run("describe", "service", "web")
 
         await run("delete", "svc/web", "sts/set")
+        assert "NotFound" in await run("get", "svc", "web", fails=True)
+
+
+async def test_a_list_is_applied_item_by_item(binary: Path, tmp_path: Path) -> None:
+    async with cluster(binary, tmp_path) as run:
+        made = await run("apply", "-f", "-", stdin=LIST)
+        assert made == "configmap/first created\nconfigmap/second created\n"
+        wrong = SERVICE.replace("ports:", "colour: red, ports:")
+        refused = await run("apply", "-f", "-", stdin=wrong, fails=True)
+        assert 'unknown field "spec.colour"' in refused
+        dry = await run("apply", "--dry-run=server", "-f", "-", stdin=SERVICE)
+        assert dry == "service/web created (server dry run)\n"
         assert "NotFound" in await run("get", "svc", "web", fails=True)
 
 
@@ -223,6 +242,7 @@ async def test_tokens_and_permissions(binary: Path, tmp_path: Path) -> None:
         assert "kubernetes" in await bob("get", "services")
         as_bob = "--as=system:serviceaccount:default:bob"
         assert await run("auth", "can-i", "list", "services", as_bob) == "yes\n"
+        assert "services" in await bob("auth", "can-i", "--list")
         await run("delete", "serviceaccount", "bob")
         assert "You must be logged in" in await bob("get", "services", fails=True)
 

@@ -121,6 +121,10 @@ class Access:
             return "public" if wanted.path in PUBLIC_PATHS and not wanted.resource else None
         return rbac.reason(user, wanted, self._objects)
 
+    def rules(self, user: User, namespace: str) -> list[JsonObject]:
+        """Everything that ``user`` may do in ``namespace``."""
+        return rbac.rules(user, namespace, self._objects)
+
     def prove(self, token: str, audiences: Sequence[str]) -> Proven:
         """Check a token for one of ``audiences``; raise ``Doubt`` with the reason."""
         if compare_digest(token.encode(), self._admin_token.encode()):

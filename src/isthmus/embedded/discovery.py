@@ -79,6 +79,8 @@ def answer(path: str, accept: str, kinds: Iterable[Kind]) -> Page | None:
             document = _resources([k for k in served if (k.group, k.version) == ("", version)])
         case ["apis", group, version]:
             document = _resources([k for k in served if (k.group, k.version) == (group, version)])
+        case ["openapi", "v2"]:
+            return Page(openapi.SWAGGER_TYPE, openapi.SWAGGER)
         case ["openapi", "v3", *rest]:
             document = openapi.document("/".join(rest), served)
     return None if document is None else _page(document)

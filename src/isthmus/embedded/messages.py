@@ -93,6 +93,8 @@ _TEXTS: Mapping[str, str] = {
     "authorization.k8s.io/v1 SelfSubjectAccessReview": f"{_WITH_SPEC}, 2 spec:AccessSpec",
     "authorization.k8s.io/v1 SubjectAccessReview": f"{_WITH_SPEC}, 2 spec:SubjectAccessSpec",
     "authorization.k8s.io/v1 LocalSubjectAccessReview": f"{_WITH_SPEC}, 2 spec:SubjectAccessSpec",
+    "authorization.k8s.io/v1 SelfSubjectRulesReview": f"{_WITH_SPEC}, 2 spec:RulesSpec",
+    "RulesSpec": "1 namespace",
     "AccessSpec": _ATTRIBUTES,
     "SubjectAccessSpec": _SUBJECT,
     "ResourceAttributes": (

@@ -26,6 +26,13 @@ _PARAMETERS = [
 _RESPONSES = {"200": {"description": "OK"}, "401": {"description": "Unauthorized"}}
 
 
+# OpenAPI v2, of which kubectl asks for the protobuf form before it takes a `kind: List`. A
+# document without definitions tells it to leave the validation to us.
+SWAGGER_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_INFO = b"\x0a\x0aKubernetes\x12\x07v1.36.3"
+SWAGGER = b"\x0a\x032.0\x12" + bytes([len(_INFO)]) + _INFO
+
+
 def document(place: str, kinds: Sequence[Kind]) -> JsonObject | None:
     """The index (``place`` is empty), or the document of ``api/v1``, ``apis/apps/v1`` and so on."""
     if not place:

@@ -8,6 +8,10 @@ from isthmus.model.wire import JsonObject
 GROUP = "rbac.authorization.k8s.io"
 _ALL: JsonObject = {"kind": "Group", "name": AUTHENTICATED}
 
+_EVERYTHING: Sequence[JsonObject] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
 # What every authenticated user may do in a fresh cluster, by the role that says so.
 _EVERYBODY: Mapping[str, Sequence[JsonObject]] = {
     "system:discovery": (
@@ -38,17 +42,33 @@ def reason(user: User, wanted: Attributes, objects: Objects) -> str | None:
     """Why ``user`` may do what is wanted; nothing when no rule allows it."""
     if MASTERS in user.groups:
         return ""
-    if AUTHENTICATED in user.groups:
-        for role, rules in _EVERYBODY.items():
-            if any(covers(rule, wanted) for rule in rules):
-                return _because(f'ClusterRoleBinding "{role}"', f'ClusterRole "{role}"', _ALL)
-    for binding in _bindings(wanted, objects):
-        namespace = binding["metadata"].get("namespace", "")
-        subject = next((s for s in binding.get("subjects") or () if _is(user, s, namespace)), None)
-        if subject and any(covers(rule, wanted) for rule in _rules(binding, objects)):
-            role = f'{binding["roleRef"]["kind"]} "{binding["roleRef"]["name"]}"'
-            return _because(_named(binding), role, subject)
+    namespace = wanted.namespace if wanted.resource else ""
+    for because, rules in _grants(user, namespace, objects):
+        if any(covers(rule, wanted) for rule in rules):
+            return because
     return None
+
+
+def rules(user: User, namespace: str, objects: Objects) -> list[JsonObject]:
+    """Every rule that counts for ``user`` in ``namespace``."""
+    if MASTERS in user.groups:
+        return list(_EVERYTHING)
+    return [rule for _, granted in _grants(user, namespace, objects) for rule in granted]
+
+
+def _grants(
+    user: User, namespace: str, objects: Objects
+) -> Iterator[tuple[str, Sequence[JsonObject]]]:
+    """The rules that each role gives to ``user``, with the words for why it does."""
+    if AUTHENTICATED in user.groups:
+        for role, known in _EVERYBODY.items():
+            yield _because(f'ClusterRoleBinding "{role}"', f'ClusterRole "{role}"', _ALL), known
+    for binding in _bindings(namespace, objects):
+        home = binding["metadata"].get("namespace", "")
+        subject = next((s for s in binding.get("subjects") or () if _is(user, s, home)), None)
+        if subject:
+            role = f'{binding["roleRef"]["kind"]} "{binding["roleRef"]["name"]}"'
+            yield _because(_named(binding), role, subject), _rules(binding, objects)
 
 
 def covers(rule: JsonObject, wanted: Attributes) -> bool:
@@ -81,10 +101,10 @@ def _path_matches(path: str, pattern: str) -> bool:
     return path == pattern or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
-def _bindings(wanted: Attributes, objects: Objects) -> Iterator[JsonObject]:
+def _bindings(namespace: str, objects: Objects) -> Iterator[JsonObject]:
     yield from objects.all(GROUP, "clusterrolebindings")
-    if wanted.resource and wanted.namespace:
-        yield from objects.all(GROUP, "rolebindings", wanted.namespace)
+    if namespace:
+        yield from objects.all(GROUP, "rolebindings", namespace)
 
 
 def _rules(binding: JsonObject, objects: Objects) -> Sequence[JsonObject]:

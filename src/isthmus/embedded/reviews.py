@@ -29,6 +29,7 @@ SELF_SUBJECT_REVIEW = _kind(AUTHENTICATION, "SelfSubjectReview")
 SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "SubjectAccessReview")
 SELF_SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "SelfSubjectAccessReview")
 LOCAL_SUBJECT_ACCESS_REVIEW = _kind(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True)
+SELF_SUBJECT_RULES_REVIEW = _kind(AUTHORIZATION, "SelfSubjectRulesReview")
 TOKEN_REQUEST = _kind(AUTHENTICATION, "TokenRequest", namespaced=True)  # of a service account
 REVIEWS: tuple[Kind, ...] = (
     TOKEN_REVIEW,
@@ -36,6 +37,7 @@ REVIEWS: tuple[Kind, ...] = (
     SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_ACCESS_REVIEW,
     LOCAL_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_RULES_REVIEW,
 )
 
 
@@ -84,6 +86,18 @@ def _access(access: Access, _user: User, spec: JsonObject) -> JsonObject:
     return _decision(access, subject, attributes)
 
 
+def _own_rules(access: Access, user: User, spec: JsonObject) -> JsonObject:
+    namespace = spec.get("namespace", "")
+    if not namespace:
+        raise refusals.bad_request("no namespace on request")
+    found = access.rules(user, namespace)
+    return {
+        "resourceRules": [rule for rule in found if rule.get("resources")],
+        "nonResourceRules": [rule for rule in found if rule.get("nonResourceURLs")],
+        "incomplete": False,
+    }
+
+
 def _decision(access: Access, user: User, wanted: Attributes) -> JsonObject:
     reason = access.reason(user, wanted)
     status: JsonObject = {"allowed": reason is not None}
@@ -130,4 +144,5 @@ _ANSWERS: Mapping[str, Callable[[Access, User, JsonObject], JsonObject]] = {
     SUBJECT_ACCESS_REVIEW.name: _access,
     LOCAL_SUBJECT_ACCESS_REVIEW.name: _access,
     SELF_SUBJECT_ACCESS_REVIEW.name: _own_access,
+    SELF_SUBJECT_RULES_REVIEW.name: _own_rules,
 }
