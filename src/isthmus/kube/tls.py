@@ -36,15 +36,15 @@ class Presented:
 
 def context(endpoint: Endpoint) -> ssl.SSLContext:
     """Return the TLS context for ``endpoint``; raise ``BadConfig`` if a certificate is unusable."""
-    made = ssl.create_default_context()
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    if endpoint.ca_pem is not None:
+    if endpoint.ca_pem is None:
+        made = ssl.create_default_context()
+    else:
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        made.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             made.load_verify_locations(cadata=endpoint.ca_pem.decode("ascii"))
         except (ssl.SSLError, ValueError):
             raise BadConfig(f"{endpoint.server_url}: the CA is not a PEM certificate") from None
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
     if not endpoint.verify:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
