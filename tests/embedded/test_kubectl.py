@@ -164,7 +164,8 @@ async def test_custom_objects(binary: Path, tmp_path: Path) -> None:
         resources = await run("api-resources", "--api-group=example.com", "--no-headers")
         assert resources.split() == ["widgets", "wg", "example.com/v1", "true", "Widget"]
         await run("delete", "crd", "widgets.example.com")
-        assert "the server doesn't have a resource type" in await run("get", "wg", fails=True)
+        gone = await run("get", "wg", fails=True)
+        assert "the server could not find the requested resource" in gone
 
 
 async def test_server_side_apply_defends_fields(binary: Path, tmp_path: Path) -> None:

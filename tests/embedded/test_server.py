@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from isthmus.embedded import effects
 from isthmus.embedded.answers import Answer
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults import Effect, Serve
@@ -122,6 +123,43 @@ async def test_a_fault_breaks_silent_connections(tls: bool) -> None:
             async with asyncio.timeout(5):
                 with pytest.raises((aiohttp.ClientError, ConnectionError)):
                     await watch.read()
+
+
+@pytest.mark.parametrize("after", [0, 10], ids=["before the first byte", "in the middle of JSON"])
+async def test_a_cut_answer_breaks_the_connection(after: int) -> None:
+    cluster = Cluster("west")
+    cluster.faults.add(effects.cut(after), lambda request: request.path == "/api/v1/nodes")
+    async with serve(cluster) as served, session(served) as client:
+        with pytest.raises(aiohttp.ClientError):
+            await read(client, "/api/v1/nodes")
+        assert await read(client, "/readyz") == b"ok"
+
+
+async def test_a_hanging_request_ends_with_its_connection() -> None:
+    cluster = Cluster("west")
+    cluster.faults.add(effects.hanging(cluster.faults), times=1)
+    async with serve(cluster) as served, session(served) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await read(client, "/version")
+        assert await read(client, "/readyz") == b"ok"
+
+
+async def test_an_injected_error_looks_like_one_of_the_server() -> None:
+    cluster = Cluster("west")
+    cluster.faults.add(effects.failing(429, retry_after=7), times=1)
+    async with (
+        serve(cluster) as served,
+        session(served) as client,
+        client.get("/version") as answer,
+    ):
+        assert (answer.status, answer.headers["Retry-After"]) == (429, "7")
+        assert msgspec.json.decode(await answer.read())["kind"] == "Status"
+
+
+async def read(client: aiohttp.ClientSession, path: str) -> bytes:
+    async with client.get(path) as answer:
+        return await answer.read()
 
 
 async def test_a_stopped_server_answers_nothing() -> None:

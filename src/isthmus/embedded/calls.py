@@ -180,7 +180,8 @@ def typed(kind: Kind, found: JsonObject, registry: Registry) -> JsonObject:
     said_version = found.get("apiVersion") or kind.api_version
     metadata = found.get("metadata")
     why = ""
-    if said_version != kind.api_version or not registry.named(said_version, said_kind):
+    known = said_kind == kind.name or registry.named(said_version, said_kind) is not None
+    if said_version != kind.api_version or not known:
         why = f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
         why += f'"{_SCHEME}"'
     elif said_kind != kind.name:

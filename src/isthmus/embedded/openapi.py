@@ -27,8 +27,9 @@ _RESPONSES = {"200": {"description": "OK"}, "401": {"description": "Unauthorized
 
 
 # OpenAPI v2, of which kubectl asks for the protobuf form before it takes a `kind: List`. A
-# document without definitions tells it to leave the validation to us.
-SWAGGER_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+# document without definitions tells it to leave the validation to us. Its type is asked for
+# with an "@", which is not allowed in a content type, hence the dot of the answer.
+SWAGGER_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _INFO = b"\x0a\x0aKubernetes\x12\x07v1.36.3"
 SWAGGER = b"\x0a\x032.0\x12" + bytes([len(_INFO)]) + _INFO
 
