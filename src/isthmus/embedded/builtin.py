@@ -10,7 +10,7 @@ from typing import Final
 
 from isthmus.embedded import (
     bindings,
-    crds,
+    crdrules,
     endpoints,
     formats,
     listkeys,
@@ -266,8 +266,9 @@ _OTHERS: Final = (
         lists=_META,
         apply_lists=_CONDITIONS,
         atoms=_ATOMS,
-        fill=crds.fill,
-        judge=crds.judge,
+        fill=crdrules.fill,
+        prepare=crdrules.prepare,
+        judge=crdrules.judge,
     ),
     Kind(
         group="policy",

@@ -136,14 +136,19 @@ def fields_of(kind: Kind, document: JsonObject) -> FieldSet:
     return frozenset(_fields(kind, document, "", ()))
 
 
-def _fields(kind: Kind, value: Json, where: str, path: Path) -> Iterator[Path]:
+def _fields(
+    kind: Kind, value: Json, where: str, path: Path, *, free: bool = False
+) -> Iterator[Path]:
     if path and is_leaf(kind, where, value):
         yield path
     elif isinstance(value, dict):
-        if path and not value:
+        # A member that the schema does not name exists because somebody has written it.
+        if path and (not value or free):
             yield path
+        free = free or where in kind.free
         for name, member in value.items():
-            yield from _fields(kind, member, below(where, name), (*path, f"f:{name}"))
+            inner = (*path, f"f:{name}")
+            yield from _fields(kind, member, below(where, name), inner, free=free)
     else:
         for item in value:
             element = (*path, element_of(kind, where, item))
@@ -168,8 +173,11 @@ def _check(kind: Kind, value: Json, where: str, path: Path) -> None:
         element = element_of(kind, where, item)
         keys = kind.keys(where)
         if keys and element.startswith("v:"):
-            omitted = f"omits key field {_compact(keys[0])} (and doesn't have default value)"
-            text = f"element {index}: associative list with keys has an element that {omitted}"
+            omitted = f"omits all key fields {_compact(list(keys))}"
+            text = (
+                f"element {index}: associative list with keys has an element that {omitted} "
+                "(and doesn't have default values for any key fields)"
+            )
             raise Untyped(f"{shown(path)}: {text}")
         if element in seen:
             text = f"duplicate entries for key {_element_shown(element)}"

@@ -11,12 +11,14 @@ from typing import TypeAlias
 NameRule: TypeAlias = Callable[[str, bool], list[str]]  # (name, it is only a prefix)
 
 LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+LETTER_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN = LABEL + r"(\." + LABEL + ")*"
 QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 LABEL_VALUE = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 DATA_KEY = "[-._a-zA-Z0-9]+"
 
 _label = re.compile(LABEL)
+_letter_label = re.compile(LETTER_LABEL)
 _subdomain = re.compile(SUBDOMAIN)
 _qualified = re.compile(QUALIFIED)
 _label_value = re.compile(LABEL_VALUE)
@@ -46,6 +48,18 @@ def subdomain(value: str, unit: str = "characters") -> list[str]:
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
             "'-' or '.', and must start and end with an alphanumeric character "
             f"(e.g. 'example.com', regex used for validation is '{SUBDOMAIN}')"
+        )
+    return wrong
+
+
+def letter_label(value: str) -> list[str]:
+    """An RFC 1035 label: like :func:`label`, but it starts with a letter."""
+    wrong = too_long(value, 63)
+    if not _letter_label.fullmatch(value):
+        wrong.append(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start "
+            "with an alphabetic character, and end with an alphanumeric character "
+            f"(e.g. 'my-name',  or 'abc-123', regex used for validation is '{LETTER_LABEL}')"
         )
     return wrong
 

@@ -69,6 +69,7 @@ class Kind:
     # and so have no owner of their own.
     zero: JsonObject = field(default_factory=dict)
     atoms: frozenset[str] = frozenset()  # paths of objects that server-side apply owns as a whole
+    free: frozenset[str] = frozenset()  # paths of objects whose members no schema names
     strategic: bool = True  # custom resources know no strategic merge patch
     name_rule: formats.NameRule = formats.subdomain_name  # what is wrong with a metadata.name
     fill: Callable[[JsonObject], None] = unchanged  # sets defaults, in place, on a private copy

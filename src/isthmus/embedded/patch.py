@@ -26,28 +26,36 @@ def patched(kind: Kind, content_type: str, current: JsonObject, body: bytes) -> 
         if kind.shape:
             shapes.decoded(kind.shape, done)
     except shapes.Misshapen as error:
-        cause = causes.invalid("patch", json.dumps(done, separators=(",", ":")), str(error))
+        # Unlike the real server, do not repeat the content of Secrets.
+        shown = "" if kind.name == "Secret" else json.dumps(done, separators=(",", ":"))
+        cause = causes.invalid("patch", shown, str(error))
         text = f' "" is invalid: patch: {cause.message}'
         raise Refusal(422, "Invalid", text, causes=(cause,)) from error
     return done
 
 
 def _patched(kind: Kind, content_type: str, current: JsonObject, body: bytes) -> JsonObject:
-    match media_type(content_type):
-        case "application/json-patch+json":
-            return _json_patched(current, body)
-        case "application/merge-patch+json":
-            patch = _decoded(body, "error decoding patch: ")
-            if patch is None:
-                raise Refusal(400, "BadRequest", "Invalid JSON Patch")
-            done: JsonObject = merge(current, _object(patch, "error decoding patch: "))
-            return done
-        case "application/strategic-merge-patch+json" if kind.strategic:
-            patch = _decoded(body, "")
-            return strategic.merged(
-                current, _object({} if patch is None else patch, ""), kind.lists
-            )
-    raise Refusal(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    media = media_type(content_type)
+    if media == JSON_PATCH:
+        return _json_patched(current, body)
+    if media == MERGE_PATCH:
+        patch = _decoded(body, "error decoding patch: ")
+        if patch is None:
+            raise Refusal(400, "BadRequest", "Invalid JSON Patch")
+        done: JsonObject = merge(current, _object(patch, "error decoding patch: "))
+        return done
+    if media == STRATEGIC_PATCH and kind.strategic:
+        patch = _decoded(body, "")
+        return strategic.merged(current, _object({} if patch is None else patch, ""), kind.lists)
+    raise _unsupported(kind)
+
+
+def _unsupported(kind: Kind) -> Refusal:
+    if kind.strategic:
+        return Refusal(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    known = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
+    text = "the body of the request was in an unknown format - accepted media types include: "
+    return Refusal(415, "UnsupportedMediaType", text + known)
 
 
 def media_type(content_type: str) -> str:
