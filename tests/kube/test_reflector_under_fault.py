@@ -183,3 +183,13 @@ async def test_a_watch_from_before_a_restore_is_found_out() -> None:
     )  # fmt: skip
     assert {key.name for key in scene.cache.objects} >= {"a"}
     assert not {key.name for key in scene.cache.objects} & {"b", "c"}
+
+
+async def test_versions_that_a_restore_hands_out_twice_are_not_mistaken_for_each_other() -> None:
+    await play(
+        [
+            ("put", "a", 1), ("backup", "", 0), ("put", "a", 2), ("put", "b", 1), ("wait", "", 5),
+            ("restore", "", 0), ("put", "a", 3), ("put", "b", 1),
+        ],
+        streaming=False,
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """The objects we use, as they come from the API and go back to it."""
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import msgspec
 import pytest
@@ -229,12 +229,12 @@ def test_keys_read_as_people_write_them() -> None:
 ZONES = st.integers(-720, 720).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 
-@given(moment=st.datetimes(min_value=datetime.min + timedelta(days=2),
-                           max_value=datetime.max - timedelta(days=2), timezones=ZONES))  # fmt: skip
-def test_times_survive_the_way_to_the_api_and_back(moment: datetime) -> None:
-    assert parsed(micro_time(moment)) == moment
-    assert parsed(second_time(moment)) == moment.replace(microsecond=0)
-    assert len(micro_time(moment)) == len("2026-11-16T10:00:00.000000Z")
+@given(moment=st.integers(-(10**15), 10**16), zone=ZONES)
+def test_times_survive_the_way_to_the_api_and_back(moment: int, zone: timezone) -> None:
+    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment)
+    assert parsed(micro_time(when.astimezone(zone))) == when
+    assert parsed(second_time(when.astimezone(zone))) == when.replace(microsecond=0)
+    assert len(micro_time(when)) == len("2026-11-16T10:00:00.000000Z")
 
 
 @pytest.mark.parametrize("text", ["", "today", "2026-11-16T10:00:00"])

@@ -1,15 +1,20 @@
-"""Finds out whether a watch has told the truth, by comparing versions with the server's list.
+"""Finds out whether a watch has told the truth, by comparing what we have with the server's list.
 
 A difference alone proves nothing: the list may know of changes that the watch is about to
-deliver. Only what the watch does not explain within a grace period was really lost.
+deliver. Only what the watch does not explain within a grace period was really lost. Whole
+objects are compared, not versions: a cluster that was restored from a backup gives the same
+versions out again.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
+from typing import Generic, TypeVar
 
-from isthmus.kube.codec import Mark, Page
+from isthmus.kube.codec import Page, key_of
 from isthmus.model.objects import Key
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,30 @@ class Intervals:
     spread: float = 0.2  # … give or take this share, so that clients do not march in step
     grace: float = 10.0  # for the watch to explain a difference
     retry: float = 60.0  # after a comparison that failed
+
+
+class Comparison(Generic[T]):
+    """What we have beside what the server lists, page by page. None stands for unreadable."""
+
+    def __init__(self, known: Mapping[Key, T | None]) -> None:
+        self._known = known
+        self._unlisted = set(known)
+        self._differing: set[Key] = set()
+
+    def add(self, page: Page[T]) -> None:
+        for obj in page.objects:
+            self._meet(key_of(obj), obj)
+        for bad in page.bad:
+            self._meet(bad.key, None)
+
+    def differences(self) -> set[Key]:
+        """Return the keys that differ, once all pages have been added."""
+        return self._differing | self._unlisted
+
+    def _meet(self, key: Key, listed: T | None) -> None:
+        self._unlisted.discard(key)
+        if key not in self._known or self._known[key] != listed:
+            self._differing.add(key)
 
 
 class Auditor:
@@ -48,12 +77,9 @@ class Auditor:
     def wants_comparison(self, now: float) -> bool:
         return not self._suspects and now >= self._next
 
-    def compare(self, known: Mapping[Key, str], page: Page[Mark], now: float) -> None:
-        """Suspect every object whose version differs; the watch goes on from where it was."""
-        listed = {mark.metadata.key: mark.metadata.resource_version for mark in page.objects}
-        self._suspects = {
-            key for key in listed.keys() | known.keys() if listed.get(key) != known.get(key)
-        }
+    def suspect(self, keys: set[Key], now: float) -> None:
+        """Take in what a comparison has found; the watch goes on from where it was."""
+        self._suspects = keys
         self._next = now + self._about(self._intervals.between)
 
     def opened(self, now: float) -> None:

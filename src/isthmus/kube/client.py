@@ -63,10 +63,32 @@ class Client:
         """
         for _ in range(3):
             try:
-                return await self._pages(resource, selection, self.limits.page)
+                return codec.joined([page async for page in self.pages(resource, selection)])
             except Expired:
                 continue
-        return await self._pages(resource, selection, 0)
+        everything = self.pages(resource, selection, limit=0)
+        return codec.joined([page async for page in everything])
+
+    async def pages(
+        self, resource: Resource[T], selection: Selection = EVERYTHING, limit: int | None = None
+    ) -> AsyncIterator[Page[T]]:
+        """Yield the pages of one list, all of one moment; an empty one is not the end."""
+        limit = self.limits.page if limit is None else limit
+        token, version = "", ""
+        left = self.limits.list_bytes
+        for _ in range(self.limits.pages):
+            call = requests.list_page(resource, selection, limit=limit, token=token)
+            cap = min(self.limits.page_bytes, left) if limit else left
+            body = await self.exchange.fetch(call, cap)
+            left -= len(body)
+            page = codec.decoded_page(resource, body, call)
+            if version not in ("", page.resource_version):
+                raise Garbled(f"{call}: the pages of the list are of different moments")
+            yield page
+            token, version = page.token, page.resource_version
+            if not token:
+                return
+        raise Garbled(f"list {resource.plural}: no end after {self.limits.pages} pages")
 
     async def create(self, resource: Resource[T], obj: T) -> T:
         return await self._object(requests.create(resource, obj, manager=MANAGER))
@@ -114,19 +136,3 @@ class Client:
     async def _object(self, call: Call[T]) -> T:
         body = await self.exchange.fetch(call, self.limits.object_bytes)
         return codec.decoded(call.resource, body, call)
-
-    async def _pages(self, resource: Resource[T], selection: Selection, limit: int) -> Page[T]:
-        """Read page after page; an empty one with a token is not the end."""
-        pages: tuple[Page[T], ...] = ()
-        token = ""
-        left = self.limits.list_bytes
-        for _ in range(self.limits.pages):
-            call = requests.list_page(resource, selection, limit=limit, token=token)
-            cap = min(self.limits.page_bytes, left) if limit else left
-            body = await self.exchange.fetch(call, cap)
-            left -= len(body)
-            pages += (codec.decoded_page(resource, body, call),)
-            token = pages[-1].token
-            if not token:
-                return codec.joined(pages, call)
-        raise Garbled(f"list {resource.plural}: no end after {self.limits.pages} pages")

@@ -32,7 +32,6 @@ class Bad:
 
     key: Key
     reason: str
-    version: str = ""
 
 
 class ListMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -70,7 +69,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=Fal
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is left of an object when all that matters is which one it is, and which version."""
+    """What is left of an object that cannot be read: which one it is, and its version."""
 
     metadata: Identity
 
@@ -169,15 +168,12 @@ def decoded_page(resource: Resource[T], body: bytes, what: object) -> Page[T]:
     return Page(items, bad, metadata.resource_version, metadata.continue_)
 
 
-def joined(pages: Sequence[Page[T]], what: object) -> Page[T]:
-    """Return the list that ``pages`` make up; raise ``Garbled`` if they are of two moments."""
-    versions = {page.resource_version for page in pages}
-    if len(versions) != 1:
-        raise Garbled(f"{what}: the pages of the list are of different moments")
+def joined(pages: Sequence[Page[T]]) -> Page[T]:
+    """Return the list that ``pages``, all of one moment, make up."""
     return Page(
         tuple(obj for page in pages for obj in page.objects),
         tuple(bad for page in pages for bad in page.bad),
-        versions.pop(),
+        pages[0].resource_version,
     )
 
 
@@ -191,8 +187,7 @@ def _one_by_one(
         try:
             good.append(decoder(resource.type).decode(raw))
         except UNREADABLE as error:
-            mark = decoder(Mark).decode(raw).metadata
-            bad.append(Bad(mark.key, str(error), mark.resource_version))
+            bad.append(Bad(decoder(Mark).decode(raw).metadata.key, str(error)))
     return tuple(good), tuple(bad)
 
 

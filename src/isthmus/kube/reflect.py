@@ -9,11 +9,10 @@ from typing import Generic, TypeAlias, TypeVar, assert_never
 
 from isthmus.kube import requests
 from isthmus.kube.client import Client
-from isthmus.kube.codec import Mark
 from isthmus.kube.errors import Garbled
 from isthmus.kube.reflector import Audit, List, Reflector, Step, Stream, Wait, Watch
 from isthmus.kube.requests import EVERYTHING, Call, Selection
-from isthmus.kube.resources import Resource, holding
+from isthmus.kube.resources import Resource
 from isthmus.kube.watch import WatchDecoder
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
@@ -84,13 +83,15 @@ class _Reflection(Generic[T]):
                 assert_never(step)
 
     async def _audit(self) -> None:
-        versions = holding(self.source.resource, Mark)
+        comparison = self.reflector.comparison()
+        pages = self.source.client.pages(self.source.resource, self.source.selection)
         try:
-            page = await self.source.client.list(versions, self.source.selection)
+            async for page in pages:
+                comparison.add(page)
         except IsthmusError as error:
             self.reflector.audit_failed(error, self.clock.now())
         else:
-            self.reflector.audited(page, self.clock.now())
+            self.reflector.audited(comparison, self.clock.now())
 
     async def _follow(self, call: Call[T]) -> None:
         """Read a watch until it ends, fails, or something else is due."""

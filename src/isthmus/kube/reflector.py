@@ -12,8 +12,8 @@ from enum import Enum
 from random import Random
 from typing import Generic, TypeAlias, TypeVar, assert_never
 
-from isthmus.kube.audit import Auditor, Intervals
-from isthmus.kube.codec import Bad, Mark, Page, key_of, version_of
+from isthmus.kube.audit import Auditor, Comparison, Intervals
+from isthmus.kube.codec import Bad, Page, key_of
 from isthmus.kube.errors import (
     Ahead,
     Expired,
@@ -74,7 +74,7 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Read the versions of the whole list and report them by ``audited``."""
+    """Compare the whole list with what we have, and report the result by ``audited``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Reflector(Generic[T]):
         self._streaming = streaming
         self._changed = changed
         self._version: str | None = None  # to go on from; None asks for a snapshot
-        self._known: dict[Key, str] = {}  # the versions of what was emitted
+        self._known: dict[Key, T | None] = {}  # what was emitted; None is unreadable
         self._failures = 0
         self._stuck = 0
         self._not_before = 0.0
@@ -178,10 +178,14 @@ class Reflector(Generic[T]):
         self.heard_at = now
         return self._snapshot(page, now)
 
-    def audited(self, page: Page[Mark], now: float) -> None:
-        """Take in the versions of a complete list."""
+    def comparison(self) -> Comparison[T]:
+        """Return something to compare the server's list with."""
+        return Comparison(self._known)
+
+    def audited(self, comparison: Comparison[T], now: float) -> None:
+        """Take in a comparison with a complete list."""
         self.heard_at = now
-        self._auditor.compare(self._known, page, now)
+        self._auditor.suspect(comparison.differences(), now)
 
     def audit_failed(self, error: IsthmusError, now: float) -> None:
         """Go on without the comparison; the watch will show whether something is wrong."""
@@ -295,11 +299,11 @@ class Reflector(Generic[T]):
         self._auditor.explained(seen.key)
         match seen.event:
             case Bad() as bad:
-                self._known[seen.key] = seen.version
+                self._known[seen.key] = None
                 self._remember(bad)
                 return None
-            case Put():
-                self._known[seen.key] = seen.version
+            case Put(obj):
+                self._known[seen.key] = obj
             case _:
                 self._known.pop(seen.key, None)
         self.unreadable.pop(seen.key, None)
@@ -315,8 +319,8 @@ class Reflector(Generic[T]):
                 initial.bad[seen.key] = bad
 
     def _snapshot(self, page: Page[T], now: float) -> Event[Key, T]:
-        self._known = {key_of(obj): version_of(obj) for obj in page.objects}
-        self._known |= {bad.key: bad.version for bad in page.bad}
+        self._known = {key_of(obj): obj for obj in page.objects}
+        self._known |= dict.fromkeys(bad.key for bad in page.bad)
         self.unreadable = {}
         for bad in page.bad:
             self._remember(bad)

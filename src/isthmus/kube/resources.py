@@ -10,7 +10,6 @@ from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 
 T = TypeVar("T")
-U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +56,6 @@ def _segment(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or "%" in name:
         raise Rejected(f"{name[:63]!r} cannot be the name of an object")
     return quote(name, safe="")
-
-
-def holding(resource: Resource[T], shape: type[U]) -> Resource[U]:
-    """The same kind, its objects decoded into another type."""
-    return Resource(
-        type=shape,
-        kind=resource.kind,
-        plural=resource.plural,
-        group=resource.group,
-        version=resource.version,
-        namespaced=resource.namespaced,
-        secret=resource.secret,
-    )
 
 
 def untyped(api_version: str, kind: str, plural: str, *, namespaced: bool) -> Resource[JsonObject]:

@@ -155,8 +155,7 @@ class WatchDecoder(Generic[T]):
                     return Failed(refusal(status, self._what))
                 case "ADDED" | "MODIFIED":
                     mark = decoder(Mark).decode(found.object).metadata
-                    bad = Bad(mark.key, reason, mark.resource_version)
-                    return _seen(mark.key, mark.resource_version, bad)
+                    return _seen(mark.key, mark.resource_version, Bad(mark.key, reason))
                 case "DELETED":
                     mark = decoder(Mark).decode(found.object).metadata
                     return _seen(mark.key, mark.resource_version, Gone(mark.key))
