@@ -54,6 +54,12 @@ async def test_clients_verify_the_server() -> None:
             await client.get("/version", ssl=ssl.create_default_context())
 
 
+async def test_pods_are_given_the_authority_that_signed_the_server() -> None:
+    async with serve(Cluster("west")) as served, session(served) as client:
+        found = msgspec.json.decode(await read(client, f"{CONFIG_MAPS}/kube-root-ca.crt"))
+    assert found["data"]["ca.crt"] == served.ca_pem
+
+
 async def test_an_event_is_sent_at_once_and_a_client_that_leaves_is_forgotten() -> None:
     cluster = Cluster("west")
     async with serve(cluster) as served, session(served) as client:

@@ -71,7 +71,7 @@ async def serve(
         yield Served(
             cluster=cluster.name,
             url=f"{'https' if tls else 'http'}://{shown}:{bound_port}",
-            ca_pem=authority.pem if authority else "",
+            ca_pem=cluster.authority.pem if tls else "",
             token=cluster.admin_token,
         )
     finally:
@@ -79,7 +79,10 @@ async def serve(
         await runner.cleanup()
 
 
-def _context(pair: Pair) -> ssl.SSLContext:
+def _context(cluster: Cluster, host: str) -> ssl.SSLContext:
+    names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+    names += [f"kubernetes.default.svc.{cluster.domain}", "localhost"]
+    pair = cluster.authority.issue(list(dict.fromkeys([host, *names])), datetime.now(UTC))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     # OpenSSL reads keys from files only; this one is private and gone in a moment.
     with tempfile.TemporaryDirectory() as directory:
