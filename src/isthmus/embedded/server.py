@@ -16,7 +16,6 @@ from aiohttp import web
 from isthmus.embedded import protobuf
 from isthmus.embedded.answers import Answer, refused
 from isthmus.embedded.calls import BODY_LIMIT
-from isthmus.embedded.certificates import Pair
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults import Faults
 from isthmus.embedded.kubeconfigs import Entry, kubeconfig
@@ -58,9 +57,7 @@ async def serve(
     runner = web.AppRunner(
         application, handler_cancellation=True, access_log=None, shutdown_timeout=_PATIENCE
     )
-    now = datetime.now(UTC)  # clients verify certificates by the real time, whatever ours is
-    authority = cluster.authority if tls else None
-    context = _context(authority.issue([host, "localhost"], now)) if authority else None
+    context = _context(cluster, host) if tls else None
     abort = partial(_abort, runner)
     await runner.setup()
     try:
