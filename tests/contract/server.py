@@ -33,6 +33,7 @@ RESOURCES: dict[str, tuple[str, bool]] = {
     "rolebindings": (RBAC, True),
     "clusterroles": (RBAC, False),
     "clusterrolebindings": (RBAC, False),
+    "gadgets": ("/apis/contract.example.org/v1", True),  # made by tests.contract.gadgets
     "customresourcedefinitions": ("/apis/apiextensions.k8s.io/v1", False),
     "tokenreviews": ("/apis/authentication.k8s.io/v1", False),
     "selfsubjectreviews": ("/apis/authentication.k8s.io/v1", False),
