@@ -118,7 +118,9 @@ class Reflector(Generic[T]):
         random: Random,
         timing: Timing | None = None,
         *,
-        streaming: bool = True,
+        # A stream keeps the memory of old API servers flat, which lists in pages do as well. But
+        # it is not compressed and costs us twice the CPU: docs/performance.md has the figures.
+        streaming: bool = False,
         changed: Callable[[State], object] = lambda _: None,
     ) -> None:
         self.state = State.CONNECTING

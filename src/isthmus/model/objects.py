@@ -129,12 +129,15 @@ class EndpointConditions(Value, frozen=True, kw_only=True):
 
 
 class Endpoint(Value, frozen=True, kw_only=True):
+    """For reading, or writing slices of our own: where the pod runs is not among its fields.
+
+    A cluster has more endpoints than anything else, and what nobody reads would be a third of
+    the memory that they take.
+    """
+
     addresses: tuple[str, ...]
     conditions: EndpointConditions = EndpointConditions()
     hostname: str | None = None
-    node_name: str | None = None
-    zone: str | None = None
-    target_ref: ObjectReference | None = None
 
 
 class EndpointPort(Value, frozen=True, kw_only=True):
