@@ -30,7 +30,7 @@ from tests.contract.server import Server
 
 LABELS = {"mirror.linkerd.io/mirrored-service": "true"}
 ANNOTATIONS = {"isthmus.dev/link-uid": "11111111-2222-3333-4444-555555555555"}
-NAMES = {"labels": LABELS, "annotations": ANNOTATIONS}
+NAMES: JsonObject = {"labels": LABELS, "annotations": ANNOTATIONS}
 RULES = [{"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "watch"]}]
 GROUP = "rbac.authorization.k8s.io"
 SUBJECTS = [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}]
