@@ -191,7 +191,7 @@ def _refuse_conflicts(
     found = [
         (str(one), fieldpaths.shown(path))
         for one in sorted(others, key=str)
-        for path in sorted((one.fields & change.written) - allowed)
+        for path in sorted((one.fields & change.written) - allowed, key=fieldpaths.order)
     ]
     if found:
         causes = tuple(

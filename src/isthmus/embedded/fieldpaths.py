@@ -85,6 +85,11 @@ def _element_shown(element: str) -> str:
     return f"[={text}]"
 
 
+def order(path: Path) -> list[tuple[bool, str]]:
+    """Sorts paths as the real server lists them: at every level, what ends there comes first."""
+    return [(index < len(path) - 1, element) for index, element in enumerate(path)]
+
+
 def without(fields: FieldSet, roots: Iterable[Path]) -> FieldSet:
     """The set without everything at or below ``roots``."""
     heads = tuple(roots)
@@ -247,7 +252,10 @@ def indexed(kind: Kind, items: list[Json], where: str) -> dict[str, Json]:
 
 
 def pruned(kind: Kind, document: JsonObject, unwanted: FieldSet) -> JsonObject:
-    """A copy of ``document`` without the ``unwanted`` fields; what becomes empty goes, too."""
+    """A copy of ``document`` without the ``unwanted`` fields; what becomes empty is null.
+
+    A null is not yet an absent field: whoever owns the container itself still does.
+    """
     parents = frozenset(path[:end] for path in unwanted for end in range(len(path)))
     done = _pruned(kind, document, unwanted, parents, ("", ()))
     return done if isinstance(done, dict) else {}
@@ -264,14 +272,11 @@ def _pruned(
         for name, member in value.items():
             inner = (*path, f"f:{name}")
             if inner not in unwanted:
-                left = _pruned(kind, member, unwanted, parents, (below(where, name), inner))
-                if left is not ABSENT:
-                    kept[name] = left
-        return kept or ABSENT
+                kept[name] = _pruned(kind, member, unwanted, parents, (below(where, name), inner))
+        return kept or None
     items: list[Json] = []
     for item in value:
         inner = (*path, element_of(kind, where, item))
         if inner not in unwanted:
-            left = _pruned(kind, item, unwanted, parents, (f"{where}.*", inner))
-            items += [] if left is ABSENT else [left]
-    return items or ABSENT
+            items.append(_pruned(kind, item, unwanted, parents, (f"{where}.*", inner)))
+    return items or None

@@ -11,6 +11,7 @@ from isthmus.model.wire import JsonObject
 _PULL = ("Always", "IfNotPresent", "Never")
 _RESTART = ("Always", "Never", "OnFailure")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS = {"exec", "grpc", "httpGet", "tcpSocket"}
 _MODED = ("secret", "configMap", "downwardAPI", "projected")
 
 
@@ -145,5 +146,8 @@ def _container(path: str, container: JsonObject, volumes: set[str]) -> Iterator[
             yield missing(f"{here}.name", mount["name"])
         if not mount["mountPath"]:
             yield required(f"{here}.mountPath")
+    for name in _PROBES:
+        if name in container and not _HANDLERS & container[name].keys():
+            yield required(f"{path}.{name}", "must specify a handler type")
     if container["imagePullPolicy"] not in _PULL:
         yield unsupported(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL)

@@ -48,11 +48,24 @@ def _object(original: JsonObject, patch: JsonObject, keys: Keys, path: str) -> J
     for name, order in orders.items():
         if isinstance(done.get(name), list):
             listed = keys.get(f"{path}.{name}".lstrip("."), ())
-            before = original.get(name)
-            done[name] = _ordered(
-                done[name], order, before if isinstance(before, list) else [], _identity(listed)
-            )
+            before = _overwritten(original.get(name), patch.get(name), listed)
+            done[name] = _ordered(done[name], order, before, _identity(listed))
     return done
+
+
+def _overwritten(original: Json, patch: Json, keys: tuple[str, ...]) -> list[Json]:
+    """The old order of a list, as the real server remembers it.
+
+    Removing elements there makes room in the very list it sorts by later, and new elements move
+    in; so they stand last instead of first, and clients can see that.
+    """
+    if not isinstance(original, list):
+        return []
+    if not isinstance(patch, list) or not keys or {DIRECTIVE: "replace"} in patch:
+        return original
+    kept, wanted = _special(original, patch, keys[0])
+    new = [one for one in wanted if one.get(keys[0]) not in [old.get(keys[0]) for old in kept]]
+    return [*kept, *new][: len(original)]
 
 
 def _directed(patch: JsonObject) -> JsonObject:
@@ -125,7 +138,7 @@ def _list(original: list[Json], patch: list[Json], keys: Keys, path: str) -> lis
             raise _broken(_no_key(element, key))
         at = next((i for i, one in enumerate(done) if one.get(key) == element[key]), None)
         if at is None:
-            done.append(_undirected(element)[0])
+            done.append(element)  # with its directives, which decoding drops like unknown fields
         else:
             done[at] = _object(done[at], element, keys, f"{path}.*")
     return _ordered(done, wanted, kept, _identity(listed))

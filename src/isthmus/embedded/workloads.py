@@ -144,7 +144,7 @@ def fill_replicas(obj: JsonObject) -> None:
 
 
 def judge_deployment(new: JsonObject, old: JsonObject | None) -> list[Cause]:
-    found = list(_judged("deployment", new["spec"], old))
+    found = list(_judged("deployment", new["spec"]))
     strategy = new["spec"]["strategy"]
     if strategy["type"] == "Recreate" and "rollingUpdate" in strategy:
         text = "may not be specified when strategy `type` is 'Recreate'"
@@ -152,7 +152,7 @@ def judge_deployment(new: JsonObject, old: JsonObject | None) -> list[Cause]:
     elif strategy["type"] not in ("Recreate", "RollingUpdate"):
         value = _internal(strategy)
         found.append(unsupported("spec.strategy", value, ("Recreate", "RollingUpdate")))
-    return found
+    return found + _kept(new, old)
 
 
 def judge_stateful(new: JsonObject, old: JsonObject | None) -> list[Cause]:
@@ -164,7 +164,7 @@ def judge_stateful(new: JsonObject, old: JsonObject | None) -> list[Cause]:
     if spec["updateStrategy"]["type"] not in ("RollingUpdate", "OnDelete"):
         value = _internal(spec["updateStrategy"])
         found.append(invalid("spec.updateStrategy", value, "must be 'RollingUpdate' or 'OnDelete'"))
-    found += _judged("statefulset", spec, None)
+    found += _judged("statefulset", spec)
     if old is not None:
         before, after = (
             {name: value for name, value in one.items() if name not in _STATEFUL_MUTABLE}
@@ -176,11 +176,17 @@ def judge_stateful(new: JsonObject, old: JsonObject | None) -> list[Cause]:
 
 
 def judge_daemon(new: JsonObject, old: JsonObject | None) -> list[Cause]:
-    return list(_judged("daemonset", new["spec"], old))
+    return [*_judged("daemonset", new["spec"]), *_kept(new, old)]
 
 
 def judge_replicas(new: JsonObject, old: JsonObject | None) -> list[Cause]:
-    return list(_judged("replicaset", new["spec"], old))
+    return [*_judged("replicaset", new["spec"]), *_kept(new, old)]
+
+
+def _kept(new: JsonObject, old: JsonObject | None) -> list[Cause]:
+    if old is None:
+        return []
+    return unequal("spec.selector", new["spec"]["selector"], old["spec"]["selector"])
 
 
 def _internal(strategy: JsonObject) -> JsonObject:
@@ -188,7 +194,7 @@ def _internal(strategy: JsonObject) -> JsonObject:
     return {"Type": strategy["type"], "RollingUpdate": strategy.get("rollingUpdate")}
 
 
-def _judged(what: str, spec: JsonObject, old: JsonObject | None) -> Iterator[Cause]:
+def _judged(what: str, spec: JsonObject) -> Iterator[Cause]:
     if spec.get("replicas", 0) < 0:
         yield invalid("spec.replicas", spec["replicas"], "must be greater than or equal to 0")
     selector, template = spec["selector"], spec["template"]
@@ -207,8 +213,6 @@ def _judged(what: str, spec: JsonObject, old: JsonObject | None) -> Iterator[Cau
     policy = template["spec"]["restartPolicy"]
     if policy != "Always":
         yield unsupported("spec.template.spec.restartPolicy", policy, ("Always",))
-    if old is not None:
-        yield from unequal("spec.selector", selector, old["spec"]["selector"])
 
 
 def _selects(selector: JsonObject, labels: JsonObject) -> bool:
