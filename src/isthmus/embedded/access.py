@@ -73,11 +73,11 @@ class Access:
         return self._impersonated(user, given)
 
     def _authenticated(self, credential: str, path: str) -> User:
-        if not credential:
-            if path in PUBLIC_PATHS:
-                return ANONYMOUS
-            raise unauthorized()
-        scheme, _, token = credential.partition(" ")
+        scheme, _, token = credential.strip().partition(" ")
+        if scheme.lower() == "bearer" and not token:
+            scheme = ""  # an empty token is none
+        if not scheme and path in PUBLIC_PATHS:
+            return ANONYMOUS
         if scheme.lower() != "bearer":
             raise unauthorized()
         try:
@@ -213,8 +213,10 @@ class Access:
         """The claims that tie a token to the life of another object."""
         kind, name = reference.get("kind", ""), reference.get("name", "")
         plurals = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
-        if kind not in plurals or reference.get("apiVersion", "v1") != "v1":
-            raise refusals.bad_request(f"cannot bind token to object of type {kind}")
+        group, _, version = reference.get("apiVersion", "").rpartition("/")
+        if kind not in plurals or group:
+            shown = f"{group}/{version}, Kind={kind}"
+            raise refusals.bad_request(f"cannot bind token to object of type {shown}")
         home = "" if kind == "Node" else namespace
         found = self._objects.find("", plurals[kind], home, name)
         if found is None:

@@ -27,6 +27,8 @@ VERSION: JsonObject = {
 
 _WRITES = ("get", "patch", "update")
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+# The real server lists the verbs of custom kinds in this order, and those of its own in that.
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _ASKED_ONLY = frozenset((kind.group, kind.name) for kind in REVIEWS)
 _VERSION_NAME = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
@@ -125,7 +127,7 @@ def _verbs(kind: Kind) -> list[str]:
         return ["create"]
     if kind.name == "Namespace":
         return [verb for verb in _VERBS if verb != "deletecollection"]
-    return list(_VERBS)
+    return list(_VERBS if kind.strategic else _CUSTOM_VERBS)
 
 
 def _subresources(kind: Kind) -> Iterator[_Subresource]:
