@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from isthmus.kube import requests
 from isthmus.kube.client import Client
 from isthmus.kube.errors import (
     Expired,
@@ -20,6 +21,7 @@ from isthmus.kube.errors import (
     Unreachable,
 )
 from isthmus.kube.exchange import Limits
+from isthmus.kube.requests import EVERYTHING
 from isthmus.kube.resources import NAMESPACES, SECRETS, SERVICES
 from isthmus.model.objects import Key, Metadata, Namespace, Secret
 from isthmus.runtime.clock import SystemClock
@@ -243,6 +245,19 @@ async def test_answers_are_counted() -> None:
         ("get", "services", "404"): 1,
         ("get", "services", "Unreachable"): 1,
     }
+
+
+async def test_a_request_that_we_give_up_counts_for_nothing() -> None:
+    counting = client(Script())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1), counting.watch(requests.watch_list(SERVICES, EVERYTHING, 9)):
+            await asyncio.sleep(2)
+    slow = client(Script(Breaks(after=5)))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await slow.get(SERVICES, WEB)
+    assert counting.exchange.answers == {("watch", "services", "200"): 1}
+    assert slow.exchange.answers == {}
 
 
 class Noon(SystemClock):

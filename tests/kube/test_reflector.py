@@ -359,7 +359,7 @@ async def test_an_endless_initial_state_does_not_fill_the_memory() -> None:
     script = Script(flood, listing(7, A))
     client = Client(script, limits=Limits(list_bytes=10_000))
     events: list[str] = []
-    reflector = Reflector[Service](Random(7))
+    reflector = Reflector[Service](Random(7), streaming=True)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(30):
             await reflect(

@@ -20,6 +20,7 @@ from isthmus.kube.errors import Garbled, Unauthorized, Unavailable, Unreachable,
 from isthmus.kube.failures import failure
 from isthmus.kube.requests import Call
 from isthmus.kube.transport import Response, Transport
+from isthmus.model.errors import IsthmusError
 from isthmus.runtime.clock import Clock
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ class Exchange:
         self, call: Call[T], credential: Mapping[str, str], stack: AsyncExitStack
     ) -> Response:
         request = replace(call.request, headers={**HEADERS, **call.request.headers, **credential})
-        outcome = "Unreachable"
+        outcome = ""  # stays empty if we were cancelled, which is nobody's fault
         try:
             async with asyncio.timeout(self._limits.first_byte):
                 with _about(call):
@@ -121,13 +122,15 @@ class Exchange:
                     return response
                 body = await _read(call, response, REFUSAL_BYTES)
         except TimeoutError as error:
+            outcome = Unreachable.__name__
             text = f"{call}: no answer within {self._limits.first_byte:g} s"
             raise Unreachable(text) from error
-        except (Garbled, Untrusted) as error:
+        except IsthmusError as error:
             outcome = type(error).__name__
             raise
         finally:
-            self.answers[call.verb, call.resource.plural, outcome] += 1
+            if outcome:
+                self.answers[call.verb, call.resource.plural, outcome] += 1
         refused = failure(
             response.status,
             {name: _without(credential, value) for name, value in response.headers.items()},
