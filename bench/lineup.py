@@ -24,7 +24,7 @@ class Contender:
 CONTENDERS = (
     Contender(name=OURS, module="ours"),
     Contender(name=f"{OURS}, client.list alone", module="ours", variant="list", watches=False),
-    Contender(name=f"{OURS}, pages of 500", module="ours", variant="paged", watches=False),
+    Contender(name=f"{OURS}, streamed", module="ours", variant="streamed", watches=False),
     Contender(name=f"{OURS}, one page", module="ours", variant="whole", watches=False),
     Contender(name=f"{OURS}, without gzip", module="ours", variant="plain", watches=False),
     Contender(name="floor: aiohttp + msgspec", module="bare_msgspec"),
@@ -49,6 +49,7 @@ CONTENDERS = (
 IMPORTS = (
     ("isthmus.kube.client", ""),
     ("isthmus.kube.http", ""),
+    ("aiohttp", ""),
     ("lightkube", "lightkube"),
     ("kubernetes", "kubernetes"),
     ("kubernetes_asyncio", "kubernetes_asyncio"),

@@ -41,7 +41,7 @@ async def _listing(target: Target, variant: str) -> Sequence[Sized]:
                 (await client.list(SERVICES)).objects,
                 (await client.list(ENDPOINT_SLICES)).objects,
             ]
-        streaming = variant == ""
+        streaming = variant == "streamed"
         return [
             await _snapshot(Source(client, SERVICES), streaming=streaming),
             await _snapshot(Source(client, ENDPOINT_SLICES), streaming=streaming),
