@@ -97,7 +97,7 @@ def updated(
     admission.judged(kind, new, old)
     if kind.has_generation and _meant_differently(kind, old, new):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-    if new == old:
+    if apply.settled(old, new) is old:
         return current
     if call.dry_run:
         return new
