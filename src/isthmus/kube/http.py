@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from io import BytesIO
 from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
@@ -56,7 +57,8 @@ class HttpTransport:
                 request.method,
                 URL(url, encoded=True),
                 headers=request.headers,
-                data=request.body or None,
+                # aiohttp wants large bodies as files, so that it can send them in pieces.
+                data=BytesIO(request.body) if request.body else None,
                 allow_redirects=False,
                 server_hostname=self._endpoint.tls_server_name,
                 proxy=self._endpoint.proxy,
