@@ -50,6 +50,7 @@ class Line:
         self.slowest = slowest
         self.fails = 0.0  # how likely, before the server acts and after it did
         self.cut = False
+        self.pause = 0.0  # seconds each way, without chance
 
     async def read(self) -> Lease | None:
         return await self._call(lambda: self.server.lease)
@@ -69,7 +70,7 @@ class Line:
         return answer
 
     async def _travel(self) -> None:
-        await asyncio.sleep(self.random.uniform(0, self.slowest))
+        await asyncio.sleep(self.pause + self.random.uniform(0, self.slowest))
         if self.cut or self.random.random() < self.fails:
             raise Unreachable("cut")
 
@@ -92,8 +93,10 @@ class Diary:
             try:
                 await asyncio.sleep(lasts)
             finally:
-                await asyncio.sleep(ends_after)
-                self.working.discard(name)
+                try:
+                    await asyncio.sleep(ends_after)
+                finally:  # a second cancellation cuts the tidying up short
+                    self.working.discard(name)
 
         return working
 
@@ -152,6 +155,21 @@ async def test_a_leader_without_an_api_stops_working_at_the_renew_deadline() -> 
         await leading
     assert not diary.working
     assert asyncio.get_running_loop().time() < 4 + TIMING.duration
+
+
+async def test_the_deadline_counts_from_when_a_renewal_was_sent_not_from_its_answer() -> None:
+    diary = Diary()
+    line = Line(Server(), Random(1))
+    candidate = election(line, "a", diary)
+    async with asyncio.TaskGroup() as group:
+        leading = group.create_task(candidate.lead(diary.work("a")))
+        await asyncio.sleep(1)
+        line.pause = 1.5  # on the way there and on the way back: sent at 2, answered at 5
+        await asyncio.sleep(4.5)
+        line.cut = True
+        await asyncio.sleep(2 + TIMING.renew - 5.5 + 0.1)
+        assert not candidate.still_leading()
+        await leading
 
 
 async def test_after_a_crash_somebody_leads_again_within_lease_and_retry() -> None:

@@ -92,7 +92,10 @@ def _only_context(document: Field) -> str | None:
     if document.text("current-context") is not None:
         return None
     names = [entry.text("name") for entry in document.mappings("contexts")]
-    return names[0] if len(names) == 1 else None
+    if len(names) != 1:
+        problem = f"not set; with {len(names)} contexts, one must be named here"
+        raise document.wrong("current-context", problem)
+    return names[0]
 
 
 def _endpoint(cluster: Field, policy: Policy) -> Endpoint:

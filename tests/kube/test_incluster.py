@@ -1,0 +1,85 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from isthmus.kube import incluster
+from isthmus.kube.errors import BadConfig
+from isthmus.runtime.clock import SystemClock
+from tests.support.certificates import self_signed
+from tests.support.kubeconfigs import CANARY
+
+CA = self_signed("ca").certificate
+ENVIRONMENT = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+def mounted(directory: Path) -> Path:
+    for name, content in (("ca.crt", CA), ("token", b"one"), ("namespace", b"isthmus\n")):
+        (directory / name).write_bytes(content)
+    return directory
+
+
+@pytest.mark.parametrize(
+    "host, url",
+    [
+        pytest.param("10.96.0.1", "https://10.96.0.1:443", id="IPv4"),
+        pytest.param("fd00:10:96::1", "https://[fd00:10:96::1]:443", id="IPv6 gets brackets"),
+        pytest.param("[fd00::1]", "https://[fd00::1]:443", id="IPv6 that has them"),
+        pytest.param("kubernetes.default", "https://kubernetes.default:443", id="a name"),
+    ],
+)
+def test_the_address_comes_from_the_environment(tmp_path: Path, host: str, url: str) -> None:
+    environment = {**ENVIRONMENT, "KUBERNETES_SERVICE_HOST": host}
+    access = incluster.load(environment, SystemClock(), mounted(tmp_path))
+    assert access.endpoint.server_url == url
+    assert access.endpoint.ca_pem == CA
+    assert access.namespace == "isthmus"
+
+
+async def test_a_rotated_token_is_noticed(tmp_path: Path) -> None:
+    credentials = incluster.load(ENVIRONMENT, SystemClock(), mounted(tmp_path)).credentials
+    assert await credentials.headers() == {"Authorization": "Bearer one"}
+    (tmp_path / "token").write_text("two")
+    assert await credentials.headers() == {"Authorization": "Bearer one"}
+    await asyncio.sleep(60)
+    assert await credentials.headers() == {"Authorization": "Bearer two"}
+
+
+def test_outside_a_cluster_the_text_says_so() -> None:
+    with pytest.raises(BadConfig) as raised:
+        incluster.load({"KUBERNETES_SERVICE_HOST": "10.96.0.1"}, SystemClock())
+    assert str(raised.value) == (
+        "in-cluster configuration: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
+        "set: this is not a pod; name a kubeconfig with --kubeconfig or KUBECONFIG"
+    )
+
+
+@pytest.mark.parametrize(
+    "name, content, problem",
+    [
+        pytest.param(
+            "token",
+            None,
+            "no such file; does the pod set automountServiceAccountToken: false?",
+            id="no token",
+        ),
+        pytest.param("token", b"", "the file holds no usable bearer token", id="an empty token"),
+        pytest.param(
+            "token",
+            f"{CANARY}\n{CANARY}".encode(),
+            "the file holds no usable bearer token",
+            id="a token of two lines",
+        ),
+        pytest.param("ca.crt", CANARY.encode(), "not a certificate in PEM", id="no certificate"),
+    ],
+)
+def test_a_bad_mount_is_named(
+    tmp_path: Path, name: str, content: bytes | None, problem: str
+) -> None:
+    path = mounted(tmp_path) / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadConfig) as raised:
+        incluster.load(ENVIRONMENT, SystemClock(), tmp_path)
+    assert str(raised.value) == f"{path}: {problem}"

@@ -1,0 +1,43 @@
+"""Certificates and keys for tests, made once per run because keys take time."""
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.x509.oid import NameOID
+
+
+class Pair(NamedTuple):
+    """A certificate and its key, both in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+@cache
+def self_signed(name: str) -> Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    return Pair(
+        certificate.public_bytes(Encoding.PEM),
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )
