@@ -6,14 +6,19 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from isthmus.kube.client import Client
-from isthmus.kube.errors import Unreachable
+from isthmus.kube.codec import Page
+from isthmus.kube.errors import Expired, Forbidden, Garbled, Rejected, Throttled, Unreachable
 from isthmus.kube.exchange import Limits
 from isthmus.kube.reflect import Source, reflect
-from isthmus.kube.reflector import Reflector, State
+from isthmus.kube.reflector import Audit, List, Reflector, State, Stream, Wait, Watch
 from isthmus.kube.resources import SERVICES
-from isthmus.model.objects import Key, Service
+from isthmus.kube.watch import Bookmark
+from isthmus.model.errors import IsthmusError
+from isthmus.model.objects import Key, Metadata, Service
 from isthmus.runtime.cache import Cache, Event, Gone, Listed
 from tests.support.scripted import (
     Breaks,
@@ -31,6 +36,7 @@ from tests.support.scripted import (
 
 A, B, C = named("a", 5), named("b", 6), named("c", 9)
 INITIAL = (line("ADDED", A), line("ADDED", B), bookmark(7, complete=True))
+SERVICE = Service(metadata=Metadata(name="z", namespace="shop", resource_version="3"))
 NO_STREAMS = refuses(422, "Invalid", "sendInitialEvents is forbidden")
 GONE = refusal(410, "Expired", "too old resource version: 7 (9)")
 
@@ -366,3 +372,66 @@ async def test_an_endless_initial_state_does_not_fill_the_memory() -> None:
                 Source(client, SERVICES), reflector, lambda event: events.append(in_short(event))
             )
     assert events == ["= a@5"]
+
+
+ERRORS: list[IsthmusError] = [
+    Unreachable("x"), Expired("x"), Throttled("x", 5.0), Garbled("x"), Rejected("x"),
+    Forbidden("x"),
+]  # fmt: skip
+
+
+@given(
+    outcomes=st.lists(
+        st.tuples(
+            st.sampled_from(["works", "ends", "is left", "differs", *range(len(ERRORS))]),
+            st.sampled_from([0.0, 1.0, 30.0, 130.0, 700.0]),
+        ),
+        max_size=40,
+    ),
+    streaming=st.booleans(),
+)
+@example(
+    outcomes=[("works", 0.0), ("is left", 0.0), ("differs", 0.0), (0, 700.0), ("ends", 0.0)],
+    streaming=False,
+)
+def test_whatever_happens_a_watch_is_never_due_for_leaving_before_it_begins(
+    outcomes: list[tuple[str | int, float]], streaming: bool
+) -> None:
+    """Were it otherwise, the loop around the reflector would spin without doing anything."""
+    reflector = Reflector[Service](Random(7), streaming=streaming)
+    nothing: Page[Service] = Page((), (), "7")
+    something = Page((SERVICE,), (), "7")
+    now = 0.0
+    for outcome, seconds in outcomes:
+        step = reflector.next(now)
+        match step:
+            case Wait(pause):
+                assert 0 < pause <= 30.0
+                now += pause
+                step = reflector.next(now)
+                assert not isinstance(step, Wait)
+        if isinstance(step, Watch | Stream):
+            assert reflector.due_at > now
+            if outcome not in (0, 2, 4):  # half of the failures come before an answer
+                reflector.opened(now)
+        now += max(0.0, min(seconds, reflector.due_at - now))
+        match step, outcome:
+            case _, int():
+                reflector.failed(ERRORS[outcome], now)
+            case List(), _:
+                reflector.listed(nothing, now)
+            case Audit(), "differs":
+                comparison = reflector.comparison()
+                comparison.add(something)
+                reflector.audited(comparison, now)
+            case Audit(), "ends":
+                reflector.audit_failed(Unreachable("x"), now)
+            case Audit(), _:
+                reflector.audited(reflector.comparison(), now)
+            case Stream(), "works":
+                reflector.received(Bookmark("7", complete=True), now)
+            case _, "is left":
+                now = max(now, reflector.due_at)
+                reflector.left(now)
+            case _:
+                reflector.ended(now)

@@ -75,7 +75,7 @@ class Auditor:
         self._next = now + self._about(self._intervals.retry)
 
     def wants_comparison(self, now: float) -> bool:
-        return not self._suspects and now >= self._next
+        return self._verdict is None and now >= self._next
 
     def suspect(self, keys: set[Key], now: float) -> None:
         """Take in what a comparison has found; the watch goes on from where it was."""
@@ -86,6 +86,10 @@ class Auditor:
         """A watch that can explain the suspicions is open: from now on it must."""
         if self._suspects:
             self._verdict = now + self._intervals.grace
+
+    def closed(self) -> None:
+        """The watch that was to explain the suspicions is gone; the next one gets its time."""
+        self._verdict = None
 
     def explained(self, key: Key) -> None:
         self._suspects.discard(key)

@@ -243,6 +243,7 @@ class Reflector(Generic[T]):
         self._forgive(now)
         session, self._session = self._session, Session()
         self._failures += 1
+        self._auditor.closed()
         self._stuck = 0 if session.progressed else self._stuck + 1
         another_way = False
         if self._initial:
