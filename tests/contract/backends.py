@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.server import serve
 from isthmus.kube.endpoint import Endpoint
+from isthmus.kube.exchange import Limits
 from isthmus.kube.http import HttpTransport
 from isthmus.kube.transport import Transport
 from lab.controlplane import ControlPlane
@@ -42,17 +43,19 @@ class InProcess:
         cluster = Cluster("contract")
         mute = Mute()
 
-        def connect(token: str | None) -> Transport:
+        def shaky(token: str | None) -> Transport:
             return mute.around(cluster.transport(token))
 
         yield await _in_own_namespace(
             Server(
-                transport=connect,
+                transport=cluster.transport,
+                shaky=shaky,
                 namespace="",
                 compact=_compacting(cluster),
                 restart=_restarting(cluster),
                 cut_connections=cluster.faults.disconnect,
                 silence=mute.silence,
+                silence_limit=Limits().silence,  # of virtual time
             )
         )
 
@@ -82,12 +85,13 @@ class Real:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Server]:
-        async def compact() -> None:
-            self.plane.compact()
-
         async def restart() -> None:
             self.plane.begin_restart()
             await asyncio.to_thread(self.plane.end_restart)
+
+        async def compact() -> None:
+            self.plane.compact()
+            await restart()
 
         address = Address(
             url=self.plane.url,
@@ -109,29 +113,29 @@ class Address:
 
 @asynccontextmanager
 async def _reached(address: Address, compact: Lever, restart: Lever) -> AsyncIterator[Server]:
-    """The server at ``address`` over HTTPS, through a relay that can break connections."""
+    """The server at ``address`` over HTTPS, directly and through a relay that breaks things."""
     place = urlsplit(address.url)
-    async with relay(place.hostname or "", place.port or 443) as middle:
-        transport = HttpTransport(
-            Endpoint(server_url=f"https://127.0.0.1:{middle.port}", ca_pem=address.ca_pem.encode())
-        )
+    async with AsyncExitStack() as stack:
+        middle = await stack.enter_async_context(relay(place.hostname or "", place.port or 443))
 
-        def connect(token: str | None) -> Transport:
-            return Bearer(transport, address.admin_token if token is None else token)
+        def connecting(url: str) -> Callable[[str | None], Transport]:
+            endpoint = Endpoint(server_url=url, ca_pem=address.ca_pem.encode())
+            transport = HttpTransport(endpoint)
+            stack.push_async_callback(transport.close)
+            return lambda token: Bearer(transport, address.admin_token if token is None else token)
 
-        try:
-            yield await _in_own_namespace(
-                Server(
-                    transport=connect,
-                    namespace="",
-                    compact=compact,
-                    restart=restart,
-                    cut_connections=middle.cut,
-                    silence=middle.silence,
-                )
+        yield await _in_own_namespace(
+            Server(
+                transport=connecting(address.url),
+                shaky=connecting(f"https://127.0.0.1:{middle.port}"),
+                namespace="",
+                compact=compact,
+                restart=restart,
+                cut_connections=middle.cut,
+                silence=middle.silence,
+                silence_limit=2.0,
             )
-        finally:
-            await transport.close()
+        )
 
 
 async def _in_own_namespace(server: Server) -> Server:

@@ -141,11 +141,13 @@ class Server:
 
     # A transport for a bearer token: None is the administrator, "" is nobody.
     transport: Callable[[str | None], Transport]
+    shaky: Callable[[str | None], Transport]  # likewise, over connections that can be broken:
+    cut_connections: Callable[[], None]  # those that are open now; new ones work
+    silence: Callable[[], None]  # the open ones stay open, but nothing comes through any more
+    silence_limit: float  # seconds of silence that a test here can afford to wait for
     namespace: str
     compact: Callable[[], Awaitable[None]]  # forget all history
     restart: Callable[[], Awaitable[None]]  # away for a moment; connections break, data stays
-    cut_connections: Callable[[], None]  # those that are open now; new ones work
-    silence: Callable[[], None]  # the open ones stay open, but nothing comes through any more
     token: str | None = None
 
     def acting_as(self, token: str) -> "Server":

@@ -145,7 +145,7 @@ async def test_a_bookmark_comes_before_a_watch_ends(server: Server) -> None:
         resourceVersion=start,
         labelSelector="mine",
         allowWatchBookmarks=True,
-        timeoutSeconds=4,
+        timeoutSeconds=3,
     ) as events:
         # Nothing to show, but a newer version to resume from.
         newer = await server.create("services", service())

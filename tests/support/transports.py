@@ -1,7 +1,7 @@
 """Transports around transports: one shows a token, one lets connections fall silent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -74,3 +74,35 @@ class Muted:
             if self.silent.is_set():
                 await asyncio.Event().wait()  # nothing comes, ever; the reader must give up
             yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Canned:
+    """An answer that no server has given."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        yield self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Intercepting:
+    """Looks at every request first, and may answer it instead of the server."""
+
+    inner: Transport
+    answer: Callable[[Request], Awaitable[Response | None]]
+
+    @asynccontextmanager
+    async def send(self, request: Request) -> AsyncIterator[Response]:
+        ours = await self.answer(request)
+        if ours is not None:
+            yield ours
+            return
+        async with self.inner.send(request) as response:
+            yield response
+
+    async def close(self) -> None:
+        await self.inner.close()
