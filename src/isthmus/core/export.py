@@ -26,6 +26,7 @@ def digest(service: Service, slices: Iterable[EndpointSlice]) -> Export | Refuse
         unnamed=headless and not all(map(_has_name, endpoints)),
         labels=service.metadata.labels,
         annotations=service.metadata.annotations,
+        created=service.metadata.creation_timestamp or "",
     )
 
 

@@ -15,10 +15,14 @@ SHARE = 0.2  # of a link's mirrors
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What is held, and the complete list that asked for it first."""
+    """What is held, the complete list that asked for it first, and what may go by now.
+
+    Deleting takes a while: what a second list has confirmed stays allowed until it is gone.
+    """
 
     held: Set[Key] = field(default_factory=frozenset)
     asked_by: int = -1
+    allowed: Set[Key] = field(default_factory=frozenset)
 
     @property
     def holds(self) -> bool:
@@ -31,10 +35,12 @@ def judge(guard: Guard, mirrors: int, orphans: Set[Key], listing: int) -> Guard:
     ``listing`` numbers the complete lists of the target: only a later one can confirm what an
     earlier one said, and only for what that one said.
     """
-    if len(orphans) <= max(ALWAYS_ALLOWED, SHARE * mirrors):
-        return Guard()
-    if listing > guard.asked_by and guard.holds and orphans <= guard.held:
-        return Guard()
-    if guard.holds and orphans == guard.held:
+    allowed = guard.allowed & orphans
+    doubtful = orphans - allowed
+    if len(doubtful) <= max(ALWAYS_ALLOWED, SHARE * mirrors):
+        return Guard(allowed=allowed)
+    if listing > guard.asked_by and guard.holds and doubtful <= guard.held:
+        return Guard(allowed=frozenset(orphans))
+    if guard.holds and doubtful == guard.held:
         return guard
-    return Guard(frozenset(orphans), listing)
+    return Guard(frozenset(doubtful), listing, allowed)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from isthmus.core import naming
+from isthmus.core.index import Admitted
 from isthmus.core.world import Claim
 from isthmus.model.exports import Export
 from isthmus.model.links import Link
@@ -12,13 +13,13 @@ from isthmus.model.objects import Key, Service
 def passing(exports: Iterable[Export], link: Link) -> dict[Key, Export]:
     """Return the exports that ``link`` selects, at most as many as it allows.
 
-    Beyond the limit the oldest names win, so that a flood of new exports displaces nothing.
+    Beyond the limit the oldest win, so that a flood of new exports displaces nothing.
     """
-    selected = {one.key: one for one in exports if link.spec.selector.selects(one.labels)}
-    if len(selected) <= link.spec.limits.services:
-        return selected
-    kept = sorted(selected)[: link.spec.limits.services]
-    return {key: selected[key] for key in kept}
+    admitted = Admitted(link.spec.limits.services)
+    for one in exports:
+        if link.spec.selector.selects(one.labels):
+            admitted.put(one.key, one)
+    return dict(admitted.exports)
 
 
 def is_headless(export: Export, link: Link, observed: Service | None) -> bool:

@@ -5,7 +5,7 @@ and the same way every time; nothing is ever written to, or deleted from, a name
 another's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from isthmus.core import listeners, mirror, slices
@@ -19,6 +19,9 @@ PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 
 def plan(world: World, key: Key) -> list[Action]:
     """Say what to do about ``key`` now. What cannot be known yet is left to a later round."""
+    observed = world.services.get(key)
+    if observed is not None and observed.metadata.deletion_timestamp is not None:
+        return []  # somebody's finalizer keeps it; the watch brings the key back
     reports: list[Action] = []
     winner: Claim | None = None
     for claim in _in_order(world, key):
@@ -56,9 +59,19 @@ def _refusal(world: World, key: Key, claim: Claim, winner: Claim | None) -> tupl
     observed = world.services.get(key)
     if winner is not None:
         return "NameTaken", f"{key} is the mirror of another export"
-    if observed is not None and mirror.owner(observed.metadata) not in world.links:
+    if observed is not None and not _is_available(world, observed, claim):
         return "NameTaken", f"{key} exists and is not a mirror of ours"
     return _namespace_refusal(world.namespaces.get(key.namespace), key, claim, world)
+
+
+def _is_available(world: World, observed: Service, claim: Claim) -> bool:
+    """Tell whether a Service may become the mirror that ``claim`` wants.
+
+    One that another link has made may be taken over only when that link could delete it: until
+    its target has been read, nobody knows whether it still wants the name.
+    """
+    owner = mirror.owner(observed.metadata)
+    return owner == claim.link_uid or (owner in world.links and _may_delete(world, observed))
 
 
 def _namespace_refusal(
@@ -86,32 +99,36 @@ def _upkeep(world: World, key: Key, claim: Claim) -> Iterator[Action]:
         )
     observed = world.services.get(key)
     wanted = mirror.desired(key, claim, view, observed)
-    if observed is not None and mirror.changed_shape(observed, wanted):
-        yield from _deletion(world, key, observed)  # the watch brings the key back
-        return
+    ours = {one.metadata.name: one for one in _own_slices(world, key)}
     try:
         wanted_slices = slices.desired(key, claim, world, wanted)
     except listeners.Exhausted as error:
         yield Report(claim.link_uid, claim.export, "NoListenerPort", str(error))
         return
+    if observed is not None and mirror.changed_shape(observed, wanted):
+        # In one go: a name that is gone, even for a moment, is one that callers' resolvers miss.
+        yield from _deletion(world, key, observed)
+        observed, ours = None, {}
     if observed is None:
         yield Create(wanted)
     elif (repaired := mirror.repaired(observed, wanted)) is not None:
         yield Update(repaired)
-    yield from _slice_changes(world, key, wanted_slices)
+    yield from _slice_changes(ours, wanted_slices)
 
 
-def _slice_changes(world: World, key: Key, wanted: list[EndpointSlice]) -> Iterator[Action]:
-    ours = {one.metadata.name: one for one in _own_slices(world, key)}
+def _slice_changes(
+    ours: Mapping[str, EndpointSlice], wanted: Iterable[EndpointSlice]
+) -> Iterator[Action]:
+    left = dict(ours)
     for one in wanted:
-        found = ours.pop(one.metadata.name, None)
+        found = left.pop(one.metadata.name, None)
         if found is None:
             yield Create(one)
         elif found.address_type != one.address_type:
             yield Delete(found)
         elif (repaired := slices.repaired(found, one)) is not None:
             yield Update(repaired)
-    yield from map(Delete, sorted(ours.values(), key=attrgetter("metadata.name")))
+    yield from map(Delete, sorted(left.values(), key=attrgetter("metadata.name")))
 
 
 def _removal(world: World, key: Key) -> Iterator[Action]:

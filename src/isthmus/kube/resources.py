@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 from urllib.parse import quote
 
 from isthmus.kube.errors import Rejected
-from isthmus.model import objects, reviews
+from isthmus.model import links, objects, reviews
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 
@@ -96,6 +96,14 @@ DEFINITIONS = Resource(
     kind="CustomResourceDefinition",
     plural="customresourcedefinitions",
     group="apiextensions.k8s.io",
+    namespaced=False,
+)
+LINKS = Resource(
+    type=links.Link,
+    kind="Link",
+    plural="links",
+    group="isthmus.dev",
+    version="v1alpha1",
     namespaced=False,
 )
 TOKEN_REVIEWS = Resource(

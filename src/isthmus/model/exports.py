@@ -33,6 +33,7 @@ class Export(Value, frozen=True, kw_only=True):
     unnamed: bool = False  # a headless one that has addresses without a usable name, too
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
+    created: str = ""  # when, by the target's clock; the oldest have the first claim to a limit
 
     @property
     def key(self) -> Key:

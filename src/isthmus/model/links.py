@@ -57,9 +57,9 @@ class RefusedExport(Value, frozen=True, kw_only=True):
 class LinkStatus(Value, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
     cluster_uid: str = field(default="", name="clusterUID")
-    mirrors: int = 0
+    mirrors: int | None = None  # so that none at all is written, too
     refused: tuple[RefusedExport, ...] = ()
-    refused_count: int = 0
+    refused_count: int | None = None
     stale_since: str | None = None
 
 
