@@ -47,7 +47,10 @@ class Bounds:
 def get(plane: Plane, call: Call) -> Record:
     """One object. A read at version 0 may be stale in the real server, but need not be."""
     version(call, plane.store.revision)
-    record = plane.store.get(call.route.key, call.as_of)
+    try:
+        record = plane.store.get(call.route.key, call.as_of)
+    except Compacted:
+        raise expired(_TOO_OLD) from None
     if record is None:
         raise not_found(call.kind, call.route.name)
     return record

@@ -116,16 +116,16 @@ async def stream(plane: Plane, watched: Watch) -> AsyncGenerator[bytes, None]:
             yield _line("ADDED", watched.form.encoded(record))
         if watched.end_marked:
             yield _bookmark(watched, watched.position, _INITIAL_END)
-        bookmark_at = _next_bookmark(clock(), end)
+        bookmark_at = _next_bookmark(clock(), end) if watched.bookmarks else end
         while clock() < end and not subscription.closed:
             try:
                 missed = store.missed(watched.resource, subscription)
             except Compacted:
                 return  # Too slow. The real server cuts such a watcher off, too.
             for event in missed:
+                subscription.position = event.revision
                 if watched.until is not None and event.revision > watched.until:
                     continue
-                subscription.position = event.revision
                 for line in _lines(watched, event):
                     yield line
             if watched.bookmarks and clock() >= bookmark_at:
@@ -142,11 +142,10 @@ def _next_bookmark(now: float, end: float) -> float:
 
 def _reached(plane: Plane, watched: Watch, subscription: Subscription) -> int:
     """A bookmark moves the watcher on to the present, past what others have written."""
-    newest = plane.store.revision
-    if watched.until is not None:
-        newest = min(newest, watched.until)
-    subscription.position = max(subscription.position, newest)
-    return subscription.position
+    subscription.position = max(subscription.position, plane.store.revision)
+    if watched.until is None:
+        return subscription.position
+    return min(subscription.position, watched.until)
 
 
 async def _wait(subscription: Subscription, until: float) -> None:
