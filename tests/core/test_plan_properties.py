@@ -6,7 +6,7 @@ from isthmus.core.world import LinkView
 from isthmus.model.actions import Create, Delete, Report, Update
 from isthmus.model.names import MIRRORED
 from isthmus.model.objects import Service
-from tests.support.builders import view
+from tests.support.builders import namespace, view
 from tests.support.model import Source
 from tests.support.strategies import LINKS, foreign_services, targets
 
@@ -14,7 +14,10 @@ Views = tuple[LinkView, ...]
 
 
 def source(foreign: list[Service]) -> Source:
-    return Source(services={one.metadata.key: one for one in foreign}, namespaces={"shop", "bank"})
+    return Source(
+        services={one.metadata.key: one for one in foreign},
+        namespaces={name: namespace(name) for name in ("shop", "bank")},
+    )
 
 
 @given(before=targets(), after=targets(), foreign=foreign_services())

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from isthmus.core import link as links
-from isthmus.core.world import Address, Claim, LinkView, World
+from isthmus.core.world import Claim, LinkView
 from isthmus.model.exports import Export, NamedPod, Port
 from isthmus.model.links import Gateway, Link, LinkSpec
-from isthmus.model.names import EXPORTED
+from isthmus.model.names import EXPORTED, SERVICE_NAME
 from isthmus.model.objects import (
     Endpoint,
     EndpointConditions,
@@ -96,30 +96,33 @@ def view(to: Link, *exports: Export, **known: object) -> LinkView:
     return LinkView(link=to, **(given | known))  # type: ignore[arg-type]  # as above
 
 
-def world(
-    *views: LinkView,
-    services: Iterable[Service] = (),
-    slices: Iterable[EndpointSlice] = (),
-    namespaces: Iterable[str] = ("shop",),
-    egress: Iterable[str] = ("10.0.0.7",),
-) -> World:
-    """A source cluster with ``views``; the claims follow from them, as the shell keeps them."""
+def namespace(name: str = "shop", *, terminating: bool = False) -> Namespace:
+    ends = "2026-02-01T00:00:00Z" if terminating else None
+    return Namespace(metadata=Metadata(name=name, deletion_timestamp=ends))
+
+
+def claimed(views: Iterable[LinkView]) -> dict[Key, tuple[Claim, ...]]:
+    """The names that all links together claim."""
     claims: dict[Key, tuple[Claim, ...]] = {}
     for one in views:
         for key, added in links.claimed(one.exports, one.link).items():
             claims[key] = (*claims.get(key, ()), *added)
-    by_service: dict[Key, tuple[EndpointSlice, ...]] = {}
-    listeners: dict[int, Key] = {}
-    for each in slices:
-        owner = Key(each.metadata.namespace, each.metadata.labels["kubernetes.io/service-name"])
-        by_service[owner] = (*by_service.get(owner, ()), each)
-        listeners |= {port.port: owner for port in each.ports if port.port}
-    return World(
-        links={one.link.uid: one for one in views},
-        claims=claims,
-        namespaces={name: Namespace(metadata=Metadata(name=name)) for name in namespaces},
-        services={one.metadata.key: one for one in services},
-        slices=by_service,
-        egress=tuple(Address(ip) for ip in egress),
-        listeners=listeners,
-    )
+    return claims
+
+
+def by_service(slices: Iterable[EndpointSlice]) -> dict[Key, tuple[EndpointSlice, ...]]:
+    found: dict[Key, tuple[EndpointSlice, ...]] = {}
+    for one in slices:
+        owner = Key(one.metadata.namespace, one.metadata.labels[SERVICE_NAME])
+        found[owner] = (*found.get(owner, ()), one)
+    return found
+
+
+def listeners(slices: Iterable[EndpointSlice]) -> dict[int, Key]:
+    """Which mirror has which listener port: the first that says so."""
+    found: dict[int, Key] = {}
+    for owner, members in by_service(slices).items():
+        for port in (port.port for one in members for port in one.ports):
+            if port is not None:
+                found.setdefault(port, owner)
+    return found

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 
-from isthmus.model import names
+from msgspec.structs import replace
+
+from isthmus.model import names, syntax
 from isthmus.model.exports import Export, NamedPod, Port, Refused
-from isthmus.model.objects import Endpoint, EndpointSlice, Service
+from isthmus.model.objects import Endpoint, EndpointSlice, Key, Service
+
+MOST_PORTS = 100  # of one export, lest it use up the listeners of all
 
 
 def digest(service: Service, slices: Iterable[EndpointSlice]) -> Export | Refused:
@@ -14,7 +18,7 @@ def digest(service: Service, slices: Iterable[EndpointSlice]) -> Export | Refuse
         return refusal
     endpoints = [endpoint for one in slices for endpoint in one.endpoints]
     headless = _is_headless(service)
-    return Export(
+    export = Export(
         namespace=service.metadata.namespace,
         name=service.metadata.name,
         uid=service.metadata.uid,
@@ -28,23 +32,64 @@ def digest(service: Service, slices: Iterable[EndpointSlice]) -> Export | Refuse
         annotations=service.metadata.annotations,
         created=service.metadata.creation_timestamp or "",
     )
+    return sound(export)
+
+
+def sound(export: Export) -> Export | Refused:
+    """Judge what another cluster says about a Service, as if it meant harm.
+
+    What a mirror can do without is left out; anything else that the API server here would not
+    take is a reason to refuse.
+    """
+    if not (syntax.is_dns_label(export.namespace) and syntax.is_dns_label(export.name)):
+        return _refused(export.key, "InvalidName", "not the name of a service")
+    problem = _port_problem(export.ports)
+    if problem is not None:
+        return _refused(export.key, "InvalidPort", problem)
+    return replace(export, ports=tuple(map(_sound_port, export.ports)))
+
+
+def _port_problem(ports: tuple[Port, ...]) -> str | None:
+    if len(ports) > MOST_PORTS:
+        return f"service has {len(ports)} ports; {MOST_PORTS} are carried at most"
+    if len({port.port for port in ports}) < len(ports):
+        return "two ports have the same number"
+    if len({port.name for port in ports}) < len(ports):
+        return "two ports have the same name"
+    for port in ports:
+        if not syntax.is_port(port.port):
+            return f"{port.port} is not a port"
+        if not syntax.is_dns_label(port.name) and (port.name or len(ports) > 1):
+            return f"{port.name[:64]!r} is not the name of a port"
+    return None
+
+
+def _sound_port(port: Port) -> Port:
+    target, protocol = port.target_port, port.app_protocol
+    return replace(
+        port,
+        target_port=target if target is not None and syntax.is_target_port(target) else None,
+        app_protocol=protocol if protocol and syntax.is_qualified_name(protocol) else None,
+    )
+
+
+def _refused(key: Key, reason: str, message: str) -> Refused:
+    return Refused(namespace=key.namespace, name=key.name, reason=reason, message=message)
 
 
 def _refusal(service: Service) -> Refused | None:
-    def refused(reason: str, message: str) -> Refused:
-        key = service.metadata.key
-        return Refused(namespace=key.namespace, name=key.name, reason=reason, message=message)
-
+    key = service.metadata.key
     if service.metadata.labels.get(names.MIRRORED) == "true":
-        return refused("IsMirror", "a mirror is never exported again; export the original")
+        return _refused(key, "IsMirror", "a mirror is never exported again; export the original")
     if service.spec.type == "ExternalName":
-        return refused("ExternalName", "an ExternalName service has no endpoints to reach")
+        return _refused(key, "ExternalName", "an ExternalName service has no endpoints to reach")
     if not service.spec.ports:
         headless = "headless service" if _is_headless(service) else "service"
-        return refused("NoPorts", f"{headless} has no ports")
+        return _refused(key, "NoPorts", f"{headless} has no ports")
     if not _ports(service):
         protocols = "/".join(sorted({port.protocol for port in service.spec.ports}))
-        return refused("NoTCPPorts", f"service has only {protocols} ports; only TCP is carried")
+        message = f"service has only {protocols} ports; only TCP is carried"
+        return _refused(key, "NoTCPPorts", message)
     return None
 
 
@@ -70,7 +115,7 @@ def _is_ready(endpoint: Endpoint) -> bool:
 
 
 def _has_name(endpoint: Endpoint) -> bool:
-    return endpoint.hostname is not None and names.is_dns_label(endpoint.hostname)
+    return endpoint.hostname is not None and syntax.is_dns_label(endpoint.hostname)
 
 
 def _named(endpoints: Iterable[Endpoint]) -> tuple[NamedPod, ...]:

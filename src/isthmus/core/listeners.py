@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from zlib import crc32
 
+from isthmus.model.errors import Transient
 from isthmus.model.objects import EndpointSlice, Key
 
 FIRST, LAST = 20_000, 59_999
 
 
-class Exhausted(Exception):
-    """Every listener port is in use."""
+class Exhausted(Transient):
+    """Every listener port is in use; one is free again when a mirror goes."""
 
 
 def recorded(slices: Iterable[EndpointSlice]) -> dict[str, int]:

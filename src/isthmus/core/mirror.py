@@ -97,7 +97,6 @@ def repaired(observed: Service, wanted: Service) -> Service | None:
         cluster_ips=observed.spec.cluster_ips,
         ip_families=observed.spec.ip_families,
         ip_family_policy=observed.spec.ip_family_policy,
-        internal_traffic_policy=observed.spec.internal_traffic_policy,
     )
     same = (
         observed.spec == spec

@@ -1,22 +1,21 @@
 """What a mirror is called, and which labels and annotations of the original it keeps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from isthmus.model import names
+from isthmus.model import names, syntax
 from isthmus.model.exports import Export
 from isthmus.model.links import Link
 
-# Kept by tools that would adopt the mirror as their own, and delete it; and keys whose meaning
-# belongs to the cluster, the node pool or the cloud that the original lives in.
+# Kubernetes keeps these for itself, with all names under them: node pools, topology, load
+# balancers, kubectl's notes. They mean something in the cluster they were written in only.
+RESERVED = ("kubernetes.io", "k8s.io")
+FOR_PEOPLE = "app.kubernetes.io"  # the exception: recommended labels
+
+# Ours, Linkerd's, and those of tools that would adopt the mirror as theirs, and delete it.
 NEVER_COPIED = (
     "mirror.linkerd.io/*",
     "multicluster.linkerd.io/*",
     "isthmus.dev/*",
-    "kubernetes.io/*",
-    "endpointslice.kubernetes.io/*",
-    "endpoints.kubernetes.io/*",
-    "service.kubernetes.io/*",
-    "kubectl.kubernetes.io/*",
     "argocd.argoproj.io/*",
     "kustomize.toolkit.fluxcd.io/*",
     "helm.toolkit.fluxcd.io/*",
@@ -24,11 +23,13 @@ NEVER_COPIED = (
     "helm.sh/*",
     "app.kubernetes.io/managed-by",
     "app.kubernetes.io/instance",
+    "objectset.rio.cattle.io/*",
+    "kapp.k14s.io/*",
     "cloud.google.com/*",
-    "service.beta.kubernetes.io/*",
     "networking.gke.io/*",
 )
-LONGEST_VALUE = 4096  # of an annotation that is worth carrying to another cluster
+LONGEST_VALUE = 4096  # bytes of an annotation that is worth carrying to another cluster
+ROOM = 128 * 1024  # bytes of all annotations; the API server takes twice as much, ours included
 
 
 def mirror_name(export: Export, link: Link) -> str:
@@ -47,19 +48,39 @@ def _filled(pattern: str, export: Export, link: Link) -> str:
 
 
 def copied_labels(export: Export, link: Link) -> dict[str, str]:
-    return _copied(export.labels, link.spec.excluded_labels)
+    return {
+        key: value
+        for key, value in export.labels.items()
+        if _is_kept(key, link.spec.excluded_labels) and syntax.is_label_value(value)
+    }
 
 
 def copied_annotations(export: Export, link: Link) -> dict[str, str]:
-    return _copied(export.annotations, link.spec.excluded_annotations)
+    copied: dict[str, str] = {}
+    room = ROOM
+    for key, value in sorted(export.annotations.items()):
+        size = len(value.encode())
+        if size > LONGEST_VALUE or not _is_kept(key, link.spec.excluded_annotations):
+            continue
+        room -= len(key) + size
+        if room < 0:
+            break
+        copied[key] = value
+    return copied
 
 
-def _copied(source: Mapping[str, str], excluded: tuple[str, ...]) -> dict[str, str]:
-    return {
-        key: value
-        for key, value in source.items()
-        if len(value) <= LONGEST_VALUE and not matches(key, (*NEVER_COPIED, *excluded))
-    }
+def _is_kept(key: str, excluded: tuple[str, ...]) -> bool:
+    return (
+        syntax.is_qualified_name(key)
+        and not _is_reserved(key)
+        and not matches(key, NEVER_COPIED)
+        and not matches(key, excluded)
+    )
+
+
+def _is_reserved(key: str) -> bool:
+    prefix = "." + key.rpartition("/")[0]
+    return prefix != f".{FOR_PEOPLE}" and any(prefix.endswith(f".{one}") for one in RESERVED)
 
 
 def matches(key: str, patterns: Iterable[str]) -> bool:

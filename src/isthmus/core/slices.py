@@ -1,11 +1,12 @@
 """The EndpointSlices of a mirror: where calls to it go."""
 
 from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, ip_address
 
 from msgspec.structs import replace
 
 from isthmus.core import listeners, naming
-from isthmus.core.mirror import ownership, stands_for
+from isthmus.core.mirror import owner, ownership, stands_for
 from isthmus.core.world import Address, Claim, LinkView, World
 from isthmus.model import addresses, names
 from isthmus.model.exports import Export
@@ -33,11 +34,21 @@ def desired(key: Key, claim: Claim, world: World, mirror: Service) -> list[Endpo
         endpoints = [_endpoint(one, view, _is_ready(claim, export)) for one in world.egress]
         ports = _listener_ports(key, export, world)
     else:
-        gateways = (Address(ip) for ip in view.gateway_addresses)
+        gateways = (Address(ip) for ip in dict.fromkeys(view.gateway_addresses))
         endpoints = [_endpoint(one, view, _is_ready(claim, export)) for one in gateways]
         port_there = view.link.spec.gateway.port
         ports = tuple(_port(port.name, port_there, port.app_protocol) for port in export.ports)
     return list(_packed(_metadata(key, claim, view, export), endpoints, ports))
+
+
+def own(world: World, key: Key) -> list[EndpointSlice]:
+    """Return the slices of ``key`` that we wrote. Others may exist: a tenant can make one."""
+    return [
+        one
+        for one in world.slices.get(key, ())
+        if one.metadata.labels.get(names.MANAGED_BY) == names.MANAGER
+        and owner(one.metadata) in world.links
+    ]
 
 
 def repaired(observed: EndpointSlice, wanted: EndpointSlice) -> EndpointSlice | None:
@@ -90,7 +101,7 @@ def _port(name: str, port: int, app_protocol: str | None) -> EndpointPort:
 
 
 def _listener_ports(key: Key, export: Export, world: World) -> tuple[EndpointPort, ...]:
-    known = listeners.recorded(world.slices.get(key, ()))
+    known = listeners.recorded(own(world, key))
     ports = listeners.chosen(key, (p.name for p in export.ports), known, world.listeners)
     return tuple(_port(p.name, ports[p.name], p.app_protocol) for p in export.ports)
 
@@ -108,16 +119,32 @@ def _packed(
 ) -> Iterator[EndpointSlice]:
     """Yield slices of one address family each; an IPv4 one exists even without endpoints,
     because it is where the listener ports are recorded."""
-    allowed = [one for one in endpoints if addresses.refusal(one.addresses[0]) is None]
+    # Resolvers and caches answer in any order: sorted, the same answer is the same slice.
+    ordered = sorted(endpoints, key=lambda one: (one.hostname or "", one.addresses))
     for family in ("IPv4", "IPv6"):
-        own = [one for one in allowed if (":" in one.addresses[0]) == (family == "IPv6")]
-        if not own and family == "IPv6":
+        members = [one for one in ordered if _family(one.addresses[0]) == family]
+        if not members and family == "IPv6":
             continue
-        for index, start in enumerate(range(0, max(len(own), 1), MOST_ENDPOINTS)):
+        for index, start in enumerate(range(0, max(len(members), 1), MOST_ENDPOINTS)):
             suffix = f"-{family.lower()}" + (f"-{index}" if index else "")
             yield EndpointSlice(
                 metadata=replace(metadata, name=metadata.name + suffix),
                 address_type=family,
-                endpoints=tuple(own[start : start + MOST_ENDPOINTS]),
+                endpoints=tuple(members[start : start + MOST_ENDPOINTS]),
                 ports=ports,
             )
+
+
+def _family(address: str) -> str | None:
+    """Return the family of an address that calls may be sent to; None for any other, and for
+    names, which slices do not hold."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return None
+    if addresses.refusal(address) is not None:
+        return None
+    if isinstance(ip, IPv4Address):
+        return "IPv4"
+    # One that stands for an IPv4 address belongs to neither family of slices.
+    return "IPv6" if ip.ipv4_mapped is None and ip.scope_id is None else None

@@ -4,7 +4,6 @@ Names are made here and never taken apart: what a mirror stands for is read from
 annotations, because ``foo-east-west`` may be ``foo`` of ``east-west`` or ``foo-east`` of ``west``.
 """
 
-import re
 from collections.abc import Iterable
 from hashlib import sha256
 
@@ -25,18 +24,6 @@ FINALIZER = "isthmus.dev/mirrors"
 
 LONGEST_LABEL = 63  # RFC 1123; also the longest name of a Service
 HASH_DIGITS = 8
-
-DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-SERVICE_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-
-
-def is_dns_label(text: str) -> bool:
-    return DNS_LABEL.fullmatch(text) is not None
-
-
-def is_service_name(text: str) -> bool:
-    """Services are stricter than labels: before Kubernetes 1.36 they cannot start with a digit."""
-    return SERVICE_LABEL.fullmatch(text) is not None
 
 
 def shortened(name: str, unique: Iterable[str]) -> str:

@@ -91,12 +91,16 @@ class ServiceSpec(Value, frozen=True, kw_only=True):
     cluster_ip: str = field(default="", name="clusterIP")
     cluster_ips: tuple[str, ...] = field(default=(), name="clusterIPs")
     external_name: str = ""
+    external_ips: tuple[str, ...] = field(default=(), name="externalIPs")
+    load_balancer_ip: str = field(default="", name="loadBalancerIP")
     selector: Mapping[str, str] = {}
     ports: tuple[ServicePort, ...] = ()
     ip_families: tuple[str, ...] = ()
     ip_family_policy: str | None = None
     publish_not_ready_addresses: bool = False
-    internal_traffic_policy: str | None = None
+    session_affinity: str = "None"
+    internal_traffic_policy: str = "Cluster"
+    traffic_distribution: str | None = None
 
 
 class Ingress(Value, frozen=True, kw_only=True):
