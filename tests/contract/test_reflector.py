@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from isthmus.kube.client import Client
+from isthmus.kube.errors import Unreachable
 from isthmus.kube.exchange import Limits
 from isthmus.kube.reflect import Source, reflect
 from isthmus.kube.reflector import Reflector
@@ -48,8 +49,11 @@ class Scene:
     async def agree(self) -> None:
         """Return when cache and server are equal; fail if that takes too long."""
 
-        async def compared() -> tuple[dict[Key, ConfigMap], dict[Key, ConfigMap]]:
-            page = await self.truth.list(CONFIG_MAPS, self.selection)
+        async def compared() -> tuple[dict[Key, ConfigMap], dict[Key, ConfigMap] | None]:
+            try:
+                page = await self.truth.list(CONFIG_MAPS, self.selection)
+            except Unreachable:  # while it restarts, there is no truth to compare with
+                return dict(self.cache.objects), None
             return dict(self.cache.objects), {one.metadata.key: one for one in page.objects}
 
         await until(compared, lambda both: both[0] == both[1] and self.cache.synced, within=30)

@@ -70,10 +70,13 @@ class HttpTransport:
         try:
             yield HttpResponse(response, self._base)
         finally:
-            # A body that was not read to its end takes its connection with it.
+            # A body that was not read to its end takes its connection with it, and at once: a
+            # farewell in TLS would wait for an answer, which a silent peer never gives.
             if response.content.at_eof():
                 response.release()
             else:
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()
                 response.close()
 
     async def close(self) -> None:
