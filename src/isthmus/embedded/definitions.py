@@ -6,7 +6,7 @@ from isthmus.embedded.registry import CRDS
 from isthmus.embedded.store import Event, Key, Record
 from isthmus.model.wire import JsonObject
 
-_BACKGROUND = deleting.Options(propagationPolicy="Background")
+_BACKGROUND = deleting.Options(propagation_policy="Background")
 
 
 def react(plane: Plane, event: Event) -> None:

@@ -25,19 +25,19 @@ _ENDED_APART = ("/namespaces", CRDS)  # the real server marks these in code of t
 RETURNED = {"/services", "/pods", "/namespaces", "/serviceaccounts"}
 
 
-class _Preconditions(msgspec.Struct, frozen=True):
+class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
     uid: str | None = None
-    resourceVersion: str | None = None  # noqa: N815  # the wire's name
+    resource_version: str | None = None
 
 
-class Options(msgspec.Struct, frozen=True):
+class Options(msgspec.Struct, frozen=True, rename="camel"):
     """DeleteOptions, as sent in the body or as query parameters."""
 
-    gracePeriodSeconds: int | None = None  # noqa: N815  # the wire's name
-    propagationPolicy: str | None = None  # noqa: N815  # the wire's name
-    orphanDependents: bool | None = None  # noqa: N815  # the wire's name
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
     preconditions: _Preconditions | None = None
-    dryRun: list[str] | None = None  # noqa: N815  # the wire's name
+    dry_run: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ def options(call: Call) -> Options:
             raise bad_request(f"DeleteOptions: {error}") from None
     grace = call.query.get("gracePeriodSeconds")
     return Options(
-        gracePeriodSeconds=call.number("gracePeriodSeconds") if grace else None,
-        propagationPolicy=call.query.get("propagationPolicy"),
-        orphanDependents=call.flag("orphanDependents") or None,
-        dryRun=["All"] if call.dry_run else None,
+        grace_period_seconds=call.number("gracePeriodSeconds") if grace else None,
+        propagation_policy=call.query.get("propagationPolicy"),
+        orphan_dependents=call.flag("orphanDependents") or None,
+        dry_run=["All"] if call.dry_run else None,
     )
 
 
@@ -75,10 +75,10 @@ def delete(plane: Plane, kind: Kind, key: Key, wanted: Options) -> Deletion:
     _check(kind, record, wanted)
     marked = _marked(plane, record, wanted)
     if finished(marked):
-        last = record.object if wanted.dryRun else plane.store.remove(key).object
+        last = record.object if wanted.dry_run else plane.store.remove(key).object
         # Of a pod, which could have been given time, the answer shows that it was not.
         return Deletion(marked if key.resource == "/pods" else last, gone=True)
-    if marked == record.object or wanted.dryRun:
+    if marked == record.object or wanted.dry_run:
         return Deletion(marked, gone=False)
     return Deletion(plane.store.put(key, marked).object, gone=False)
 
@@ -94,9 +94,9 @@ def _check(kind: Kind, record: Record, wanted: Options) -> None:
         )
         raise _conflict(kind, record.key.name, why)
     found = metadata["resourceVersion"]
-    if asked.resourceVersion is not None and asked.resourceVersion != found:
+    if asked.resource_version is not None and asked.resource_version != found:
         why = (
-            f"the ResourceVersion in the precondition ({asked.resourceVersion}) does not match "
+            f"the ResourceVersion in the precondition ({asked.resource_version}) does not match "
             f"the ResourceVersion in record ({found}). The object might have been modified"
         )
         raise _conflict(kind, record.key.name, why)
@@ -110,15 +110,15 @@ def _conflict(kind: Kind, name: str, why: str) -> Refusal:
 
 
 def _check_options(wanted: Options) -> None:
-    policy = wanted.propagationPolicy
+    policy = wanted.propagation_policy
     wrong: list[Cause] = []
-    if policy is not None and wanted.orphanDependents is not None:
+    if policy is not None and wanted.orphan_dependents is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
         wrong.append(causes.invalid("propagationPolicy", policy, why))
     if policy is not None and policy not in _POLICIES:
         wrong.append(causes.unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
-    if wanted.dryRun and wanted.dryRun != ["All"]:
-        wrong.append(causes.unsupported("dryRun", wanted.dryRun, ("All",)))
+    if wanted.dry_run and wanted.dry_run != ["All"]:
+        wrong.append(causes.unsupported("dryRun", wanted.dry_run, ("All",)))
     if wrong:
         raise invalid("meta.k8s.io", "DeleteOptions", "", tuple(wrong))
 
@@ -179,9 +179,9 @@ def _text(moment: datetime) -> str:
 
 def _finalizers(present: list[str], wanted: Options) -> list[str]:
     """Which finalizers stand for the dependants' fate, besides those of others."""
-    policy = wanted.propagationPolicy
-    if policy is None and wanted.orphanDependents is not None:
-        policy = "Orphan" if wanted.orphanDependents else "Background"
+    policy = wanted.propagation_policy
+    if policy is None and wanted.orphan_dependents is not None:
+        policy = "Orphan" if wanted.orphan_dependents else "Background"
     if policy is None:
         return present
     kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
@@ -217,6 +217,6 @@ def _grace(obj: JsonObject, wanted: Options) -> int:
     phase = (obj.get("status") or {}).get("phase")
     if obj["kind"] != "Pod" or not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0
-    if wanted.gracePeriodSeconds is not None:
-        return 1 if wanted.gracePeriodSeconds < 0 else wanted.gracePeriodSeconds
+    if wanted.grace_period_seconds is not None:
+        return 1 if wanted.grace_period_seconds < 0 else wanted.grace_period_seconds
     return int(spec.get("terminationGracePeriodSeconds", 30))

@@ -40,7 +40,7 @@ def _collect(plane: Plane, key: Key) -> None:
     policy = "Foreground" if waiting and plane.owners.dependants(_uid(record)) else "Background"
     if deleting.propagation(record.object) == ORPHAN:
         policy = "Orphan"
-    deleting.delete(plane, kind, key, deleting.Options(propagationPolicy=policy))
+    deleting.delete(plane, kind, key, deleting.Options(propagation_policy=policy))
 
 
 def _uid(record: Record) -> str:

@@ -15,7 +15,7 @@ _ABOUT_ROOT_CA = {
         "guaranteed across distributions of Kubernetes clusters."
     )
 }
-_BACKGROUND = deleting.Options(propagationPolicy="Background")
+_BACKGROUND = deleting.Options(propagation_policy="Background")
 
 
 def react(plane: Plane, event: Event) -> None:
