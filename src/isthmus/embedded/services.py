@@ -72,7 +72,7 @@ def _drop_unneeded(new: JsonObject, before: JsonObject) -> None:
     if spec["type"] == "ExternalName" != before["type"]:
         if spec.get("clusterIPs") in (None, before.get("clusterIPs")):
             drop("clusterIP", "clusterIPs")
-        drop("ipFamilies", "ipFamilyPolicy")
+        drop("ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
     if before["type"] == "LoadBalancer" != spec["type"]:
         drop("allocateLoadBalancerNodePorts", "loadBalancerClass", "healthCheckNodePort")
         new["status"]["loadBalancer"] = {}
@@ -94,6 +94,15 @@ def _normalize(spec: JsonObject, before: JsonObject) -> None:
 
 
 def judge(new: JsonObject, old: JsonObject | None) -> list[Cause]:
+    # Families are settled when addresses are given out: before an update is judged, and after
+    # a new Service has been.
+    families = list(_families(new["spec"]))
+    if old is not None and families:
+        return families
+    return _judged(new, old) or families
+
+
+def _judged(new: JsonObject, old: JsonObject | None) -> list[Cause]:
     spec = new["spec"]
     before = old["spec"] if old is not None else None
     found: list[Cause] = []
@@ -214,21 +223,33 @@ def _addresses(spec: JsonObject) -> Iterator[Cause]:
             yield unsupported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
         elif family in families[:index]:
             yield duplicate(f"spec.ipFamilies[{index}]", family)
-        elif family == "IPv6" and ips != ["None"]:
-            yield invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
     policies = ("PreferDualStack", "RequireDualStack", "SingleStack")
     policy = spec.get("ipFamilyPolicy", "SingleStack")
     if policy not in policies:
         yield unsupported("spec.ipFamilyPolicy", policy, policies)
-    elif policy == "RequireDualStack" and ips != ["None"]:
-        text = "this cluster is not configured for dual-stack services"
-        yield invalid("spec.ipFamilyPolicy", policy, text)
     if ips[:1] == ["None"]:
         if len(ips) > 1:
             yield invalid("spec.clusterIPs", ips, "'None' must be the first and only value")
         return
     for index, one in enumerate(ips):
         yield from each(f"spec.clusterIPs[{index}]", one, formats.ip(one))
+
+
+def _families(spec: JsonObject) -> Iterator[Cause]:
+    """What a cluster without IPv6 refuses, except for headless Services without a selector."""
+    ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
+    if spec["type"] == "ExternalName" or (ips == ["None"] and not spec.get("selector")):
+        return
+    if families[:1] == ["IPv6"] and ips and ips != ["None"] and ":" not in ips[0]:
+        text = "expected an IPv6 value as indicated by `ipFamilies[0]`"
+        yield invalid("spec.clusterIPs[0]", ips[0], text)
+        return
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+        text = "this cluster is not configured for dual-stack services"
+        yield invalid("spec.ipFamilyPolicy", "RequireDualStack", text)
+    for index, family in enumerate(families):
+        if family == "IPv6":
+            yield invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
 
 
 def _externals(spec: JsonObject) -> Iterator[Cause]:
