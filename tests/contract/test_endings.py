@@ -167,23 +167,12 @@ async def test_a_deployment_takes_its_replica_sets_along(server: Server) -> None
     await ended(server, "replicasets/front-1")
 
 
-async def test_a_namespace_takes_everything_along(server: Server) -> None:
-    name = server.unique("ending")
-    await server.create("namespaces", namespace(name))
-    inside = f"/api/v1/namespaces/{name}"
-    await server.create(f"{inside}/configmaps", config())
-    await server.create(f"{inside}/services", service())
-    reply = await server.delete(f"namespaces/{name}")
-    assert reply.code == 200
-    await ended(server, f"namespaces/{name}")
-    assert (await server.get(f"{inside}/configmaps")).ok["items"] == []
-    assert (await server.get(f"{inside}/services/web")).code == 404
-
-
-async def test_a_dying_namespace_takes_nothing_new(server: Server) -> None:
+async def test_a_dying_namespace_takes_nothing_new_and_everything_along(server: Server) -> None:
     name = server.unique("dying")
     await server.create("namespaces", namespace(name))
     inside = f"/api/v1/namespaces/{name}/configmaps"
+    web = f"/api/v1/namespaces/{name}/services"
+    await server.create(web, service())
     await server.create(inside, config("held", finalizers=[HOLD]))
     deleted = await server.delete(f"namespaces/{name}")
     assert deleted.ok["status"]["phase"] == "Terminating"
@@ -205,6 +194,8 @@ async def test_a_dying_namespace_takes_nothing_new(server: Server) -> None:
     assert (await server.get(f"namespaces/{name}")).ok["status"]["phase"] == "Terminating"
     await server.merge(f"{inside}/held", {"metadata": {"finalizers": None}})
     await ended(server, f"namespaces/{name}")
+    assert (await server.get(inside)).ok["items"] == []
+    assert (await server.get(f"{web}/web")).code == 404
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system"])

@@ -178,9 +178,8 @@ async def test_a_list_whose_token_expires_is_read_again(server: Server) -> None:
         await scene.agree()
 
 
-@STREAMING
-async def test_a_restart_of_the_server_is_survived(server: Server, streaming: bool) -> None:
-    async with reflecting(server, streaming=streaming) as scene:
+async def test_a_restart_of_the_server_is_survived(server: Server) -> None:
+    async with reflecting(server) as scene:
         await scene.put("before")
         await server.restart()
         await scene.change_everything()

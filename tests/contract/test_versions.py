@@ -54,20 +54,6 @@ async def test_the_future_is_waited_for_and_then_refused(server: Server) -> None
     assert reply.body["details"]["retryAfterSeconds"] == 1
 
 
-async def test_an_exact_version_that_is_forgotten_is_gone(server: Server) -> None:
-    made = await server.create("configmaps", config())
-    await server.merge("configmaps/settings", {"data": {"colour": "blue"}})
-    await server.compact()
-    reply = await server.get(
-        "configmaps", resourceVersion=made.version, resourceVersionMatch="Exact"
-    )
-    assert reply.refusal == (
-        410,
-        "Expired",
-        "The resourceVersion for the provided list is too old.",
-    )
-
-
 @pytest.mark.parametrize(
     "query, message",
     [

@@ -164,28 +164,6 @@ async def test_a_watch_ends_cleanly_when_its_time_is_up(server: Server) -> None:
         assert await events.rest() == []
 
 
-async def test_a_version_that_is_forgotten_is_an_error_event(server: Server) -> None:
-    start = (await server.create("configmaps", config("a"))).version
-    await server.merge("configmaps/a", {"data": {"colour": "blue"}})
-    await server.compact()
-    async with server.watch("configmaps", resourceVersion=start) as events:
-        (event,) = await events.rest()
-    assert event["type"] == "ERROR"
-    status = event["object"]
-    assert status["kind"] == "Status"
-    assert (status["code"], status["reason"]) == (410, "Expired")
-    assert status["message"].startswith(f"too old resource version: {start} (")
-
-
-async def test_the_present_is_not_forgotten(server: Server) -> None:
-    await server.create("configmaps", config("a"))
-    await server.compact()
-    now = (await server.get("configmaps")).version
-    async with server.watch("configmaps", resourceVersion=now, labelSelector="mine") as events:
-        await server.create("configmaps", config("b", labels={"mine": "yes"}))
-        assert await events.take(1) == [("ADDED", "b")]
-
-
 @pytest.mark.parametrize(
     "query, message",
     [
