@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.embedded import admission
+from isthmus.embedded import admission, strictness
 from isthmus.embedded.builtin import BUILTIN
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
@@ -684,6 +684,16 @@ def test_unknown_fields_are_named_and_dropped() -> None:
     sent = service({"q": 1}, ports=[{"port": 1, "x": 2}])
     assert KINDS["Service"].unknown(sent) == ["metadata.q", "spec.ports[0].x"]
     assert "x" not in admitted(sent)["spec"]["ports"][0]
+
+
+def test_fields_written_twice_are_named() -> None:
+    body = b'{"kind":"Service","kind":"Service","metadata":{"name":"x","name":"x"},"spec":{"q":1}}'
+    sent = {"kind": "Service", "metadata": {"name": "x"}, "spec": {"q": 1}}
+    assert strictness.complaints(KINDS["Service"], sent, body) == [
+        'duplicate field "kind"',
+        'duplicate field "metadata.name"',
+        'unknown field "spec.q"',
+    ]
 
 
 def test_decoding_gives_one_form() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from isthmus.embedded import apply, patch, scaling, storing
+from isthmus.embedded import apply, patch, scaling, storing, strictness
 from isthmus.embedded.calls import APPLY, Call, decoded, object_of, typed
 from isthmus.embedded.plane import Plane
 from isthmus.embedded.refusals import bad_request, conflict, invalid, not_found
@@ -142,14 +142,13 @@ def _apply(plane: Plane, call: Call) -> Written:
 def _strange(call: Call, sent: JsonObject) -> tuple[str, ...]:
     """Warnings about fields that the schema does not know, or the refusal, as was asked for."""
     mode = call.query.get("fieldValidation") or "Warn"
-    unknown = call.kind.unknown(sent) if mode != "Ignore" else []
-    if unknown and mode == "Strict":
-        said = ", ".join(f'unknown field "{path}"' for path in unknown)
+    found = strictness.complaints(call.kind, sent, call.body) if mode != "Ignore" else []
+    if found and mode == "Strict":
         raise bad_request(
             f'{call.kind.name} in version "{call.kind.version}" cannot be handled as a '
-            f"{call.kind.name}: strict decoding error: {said}"
+            f"{call.kind.name}: strict decoding error: {', '.join(found)}"
         )
-    return tuple(f'unknown field "{path}"' for path in unknown)
+    return tuple(found)
 
 
 def _check_name(call: Call, sent: JsonObject) -> None:
