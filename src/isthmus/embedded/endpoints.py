@@ -92,7 +92,7 @@ def _address(path: str, index: int, address: str, family: str) -> Iterator[Cause
             wrong = ["should be a domain with at least two segments separated by dots"]
         yield from each(here, address, wrong)
     elif family in ("IPv4", "IPv6"):
-        wrong = formats.ip(address)
+        wrong = formats.ip(address) or (formats.canonical_ip(address) if family == "IPv6" else [])
         if wrong:
             yield from each(here, address, wrong)
             return

@@ -173,6 +173,12 @@ def ip(value: str) -> list[str]:
     return []
 
 
+def canonical_ip(value: str) -> list[str]:
+    """The one spelling of an address; ``value`` is a valid IP already."""
+    plain = str(ipaddress.ip_address(value))
+    return [] if plain == value else [f'must be in canonical form ("{plain}")']
+
+
 def endpoint_ip(value: str) -> list[str]:
     """An address that can be somebody else's endpoint; ``value`` is a valid IP already."""
     address = ipaddress.ip_address(value)
