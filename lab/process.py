@@ -74,6 +74,9 @@ class Supervisor:
         child.wait()
         return process
 
+    def pid(self, name: str) -> int:
+        return self._running[name][1].pid
+
     def signal(self, name: str, number: signal.Signals) -> None:
         self._running[name][1].send_signal(number)
 

@@ -1,0 +1,58 @@
+"""Claims keep two labs apart, and die with their holder."""
+
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from lab.claims import PREFIX, claim, data_directory, free_ports
+
+
+def test_a_name_is_held_once_and_can_be_given_back() -> None:
+    name = f"test/{os.getpid()}"
+    first = claim(name)
+    assert first is not None
+    assert claim(name) is None
+    first.close()
+    again = claim(name)
+    assert again is not None
+    again.close()
+
+
+def test_two_labs_never_share_a_port() -> None:
+    with free_ports(3) as one, free_ports(3) as two:
+        assert len({*one, *two}) == 6
+
+
+def test_a_port_that_is_in_use_is_not_given_out() -> None:
+    with free_ports(1) as (port,):
+        pass
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        with free_ports(1) as (other,):
+            assert other != port
+
+
+def test_a_folder_goes_with_its_lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with data_directory() as folder:
+        (folder / "secret").write_text("x")
+        assert folder.stat().st_mode & 0o077 == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_dead_lab_left_is_removed_and_a_living_one_is_spared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    dead = tmp_path / f"{PREFIX}dead"
+    dead.mkdir()
+    with data_directory() as living, data_directory() as second:
+        assert not dead.exists()
+        assert living.exists()
+        assert second.exists()
+        shutil.rmtree(second)
