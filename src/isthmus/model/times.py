@@ -1,6 +1,11 @@
 """Times as the API writes them: whole seconds in most places, microseconds in leases and events."""
 
+import re
 from datetime import UTC, datetime
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+DURATION = re.compile(r"(?:[0-9]+(?:ms|s|m|h))+")
+PART = re.compile(r"([0-9]+)(ms|s|m|h)")
 
 
 def second_time(moment: datetime) -> str:
@@ -23,3 +28,10 @@ def parsed(text: str) -> datetime:
 
 def _utc(moment: datetime, precision: str) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def seconds(text: str) -> float:
+    """Return how long a duration such as "1m30s" is; raise ValueError if it is none."""
+    if not DURATION.fullmatch(text):
+        raise ValueError("not a duration")
+    return sum(int(number) * UNITS[unit] for number, unit in PART.findall(text))

@@ -1,0 +1,36 @@
+"""What can be said about a controller before it starts, checked once and never changed."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from isthmus.kube.election import identity
+from isthmus.model.errors import Permanent
+from isthmus.model.syntax import is_dns_label
+
+
+class BadOption(Permanent):
+    """A controller cannot run like this. Says which option, and what it takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """``cluster_name`` is what other clusters call this one; it stands in certificates."""
+
+    cluster_name: str
+    namespace: str = "isthmus"  # of the controller itself, its Lease and its links' Secrets
+    identity: str = field(default_factory=identity)
+    workers: int = 16
+    allow_loopback: bool = False  # may targets be on this machine? For tests and the demo
+    admin_port: int | None = 9990  # None: no admin server
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "text"] = "json"
+
+    def __post_init__(self) -> None:
+        for option, value in (("cluster-name", self.cluster_name), ("namespace", self.namespace)):
+            if not is_dns_label(value):
+                raise BadOption(
+                    f"--{option} {value[:63]!r}: must be a DNS label: lower-case letters, digits "
+                    "and dashes, at most 63"
+                )
+        if self.workers < 1:
+            raise BadOption(f"--workers {self.workers}: at least one is needed")

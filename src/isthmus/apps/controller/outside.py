@@ -1,0 +1,59 @@
+"""Everything a controller touches beyond itself, so that a test can be the whole world to it."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from isthmus.kube.access import Access
+from isthmus.kube.client import Client
+from isthmus.kube.http import HttpTransport
+from isthmus.kube.transport import Transport
+from isthmus.runtime.clock import Clock, SystemClock
+
+
+class Network(Protocol):
+    """What a probe needs of a network. Both raise OSError, and take no longer than they must."""
+
+    async def resolve(self, host: str) -> tuple[str, ...]:
+        """Return the addresses of a host name."""
+        ...
+
+    async def touch(self, address: str, port: int) -> None:
+        """Open a TCP connection and close it again."""
+        ...
+
+
+class SystemNetwork:
+    async def resolve(self, host: str) -> tuple[str, ...]:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return tuple(sorted({str(address[0]) for _, _, _, _, address in found}))
+
+    async def touch(self, address: str, port: int) -> None:
+        _, writer = await asyncio.open_connection(address, port)
+        writer.close()
+        await writer.wait_closed()
+
+
+def _connect(access: Access) -> Transport:
+    return HttpTransport(access.endpoint)
+
+
+def _end() -> None:
+    os._exit(1)  # whatever still runs must not go on, not even to clean up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """``client`` talks to this cluster; ``connect`` makes the way to another one."""
+
+    client: Client
+    connect: Callable[[Access], Transport] = _connect
+    network: Network = field(default_factory=SystemNetwork)
+    clock: Clock = field(default_factory=SystemClock)
+    random: Random = field(default_factory=Random)
+    overrun: Callable[[], None] = _end

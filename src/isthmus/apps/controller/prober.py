@@ -1,0 +1,120 @@
+"""Asks each gateway whether it is there, and keeps the addresses of those that have names."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.state import State
+from isthmus.apps.controller.target import Target
+from isthmus.core import health
+from isthmus.core.health import Health
+from isthmus.model.addresses import refusal
+from isthmus.model.links import Gateway
+from isthmus.model.times import seconds
+
+log = logging.getLogger(__name__)
+
+JITTER = 0.1  # of the period
+RESOLVE_EVERY = 30.0  # seconds; getaddrinfo(3) does not tell how long an answer is good for
+KEEP = 600.0  # seconds for which the last good answer outlives a resolver that fails
+
+
+class Prober:
+    """Probes the gateway of one link, for ever."""
+
+    def __init__(
+        self,
+        target: Target,
+        state: State,
+        outside: Outside,
+        config: Config,
+        measured: Callable[[str, float | None], None],
+    ) -> None:
+        self._target = target
+        self._state = state
+        self._outside = outside
+        self._config = config
+        self._measured = measured
+        self._health = Health(alive=target.gateway_alive)
+        self._good: dict[str, tuple[float, tuple[str, ...]]] = {}  # by host: when, and what
+        self._asked: dict[str, float] = {}
+
+    async def run(self) -> None:
+        while True:
+            gateway = self._target.link.spec.gateway
+            addresses = await self._addresses(gateway)
+            if addresses is not None:
+                self._state.resolved(self._target.uid, addresses)
+            if addresses:
+                await self._probe(addresses, gateway.port)
+            period = seconds(self._target.link.spec.probe.period)
+            await self._outside.clock.sleep(period * (1 + JITTER * self._outside.random.random()))
+
+    async def _probe(self, addresses: tuple[str, ...], port: int) -> None:
+        clock, spec = self._outside.clock, self._target.link.spec.probe
+        began = clock.now()
+        answered = await self._is_answered(addresses, port, seconds(spec.timeout))
+        now = clock.now()
+        if answered:
+            self._health = health.succeeded(self._health, now)
+        else:
+            self._health = health.failed(self._health, spec.failure_threshold, now)
+        self._measured(self._target.link.cluster, now - began if answered else None)
+        self._state.probed(self._target.uid, self._health.alive, self._health.known)
+
+    async def _is_answered(self, addresses: tuple[str, ...], port: int, patience: float) -> bool:
+        """Tell whether any of the addresses answers."""
+        for address in addresses:
+            try:
+                async with asyncio.timeout(patience):
+                    await self._outside.network.touch(address, port)
+            except OSError:  # a timeout is one, too
+                continue
+            return True
+        return False
+
+    async def _addresses(self, gateway: Gateway) -> tuple[str, ...] | None:
+        """Return where the gateway is; None as long as nobody knows."""
+        found: set[str] = set()
+        unknown = False
+        for host in gateway.addresses:
+            known = await self._resolved(host)
+            unknown = unknown or known is None
+            found |= set(known or ())
+        if unknown and not found:
+            return None
+        return tuple(sorted(found))
+
+    async def _resolved(self, host: str) -> tuple[str, ...] | None:
+        if refusal(host, allow_loopback=self._config.allow_loopback) is not None:
+            return ()
+        if _is_address(host):
+            return (host,)
+        now = self._outside.clock.now()
+        if now - self._asked.get(host, -RESOLVE_EVERY) >= RESOLVE_EVERY:
+            self._asked[host] = now
+            await self._ask(host, now)
+        when, last = self._good.get(host, (now, None))
+        return () if last is not None and now - when >= KEEP else last
+
+    async def _ask(self, host: str, now: float) -> None:
+        try:
+            async with asyncio.timeout(seconds(self._target.link.spec.probe.timeout)):
+                answer = await self._outside.network.resolve(host)
+        except OSError as error:
+            extra = {"link": self._target.link.cluster, "host": host, "error": str(error)}
+            log.info("gateway's name not resolved", extra=extra)
+            return
+        allowed = tuple(
+            one
+            for one in answer
+            if refusal(one, allow_loopback=self._config.allow_loopback) is None
+        )
+        if allowed:
+            self._good[host] = (now, allowed)
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host.replace(".", "").isdigit()

@@ -1,0 +1,116 @@
+"""The controller, put together: read this first.
+
+Watches of this cluster and a session for each link fold what they see into one state; the state
+queues names; while this replica leads, workers plan each name and write what the plan says.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.expected import Expected
+from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.sessions import Sessions
+from isthmus.apps.controller.state import State
+from isthmus.apps.controller.upkeep import Upkeep
+from isthmus.apps.controller.writer import Writer
+from isthmus.kube.election import Election, StoredLease
+from isthmus.kube.lease import Candidate
+from isthmus.kube.reflect import Emit, Source, reflect
+from isthmus.kube.reflector import Reflector
+from isthmus.kube.requests import EVERYTHING, Selection
+from isthmus.kube.resources import ENDPOINT_SLICES, LINKS, NAMESPACES, SERVICES, Resource
+from isthmus.model.links import Link
+from isthmus.model.names import MANAGED_BY, MANAGER, SERVICE_NAME
+from isthmus.model.objects import Key
+from isthmus.runtime.cache import Event
+from isthmus.runtime.work import work
+from isthmus.runtime.workqueue import WorkQueue
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+LEASE = "isthmus-controller"
+EGRESS = "isthmus-egress"  # the Service whose endpoints carry the calls
+
+
+class Controller:
+    """One replica. Everything is made here, and nothing runs before ``run``."""
+
+    def __init__(self, config: Config, outside: Outside) -> None:
+        self.config = config
+        self.outside = outside
+        self.queue: WorkQueue[Key] = WorkQueue(outside.clock, random=outside.random)
+        self.synced = asyncio.Event()
+        expected = Expected(outside.clock)
+        self.state = State(config.namespace, self.queue.add, self._touch, expected)
+        self.sessions = Sessions(self.state, outside, config)
+        self.upkeep = Upkeep(self.state, outside, config, self._is_busy)
+        lease = Key(config.namespace, LEASE)
+        self.election = Election(
+            StoredLease(outside.client, lease),
+            Candidate(key=lease, identity=config.identity),
+            outside.clock,
+            outside.random,
+            outside.overrun,
+        )
+        self.writer = Writer(
+            outside.client, self.state, expected, self.queue, self.election.still_leading
+        )
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        state = self.state
+        ours = Selection(labels=f"{MANAGED_BY}={MANAGER}")
+        egress = Selection(namespace=self.config.namespace, labels=f"{SERVICE_NAME}={EGRESS}")
+        async with asyncio.TaskGroup() as group:
+            for reflection in (
+                self._reflect(NAMESPACES, EVERYTHING, state.fold_namespaces),
+                self._reflect(SERVICES, EVERYTHING, state.fold_services),
+                self._reflect(ENDPOINT_SLICES, ours, state.fold_slices),
+                self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
+                self._reflect(LINKS, EVERYTHING, self._fold_links),
+                self._once_synced(self.sessions.run),
+                self._once_synced(self._lead),
+            ):
+                group.create_task(reflection)
+
+    async def _reflect(self, resource: Resource[T], selection: Selection, emit: Emit[T]) -> None:
+        def passed_on(event: Event[Key, T]) -> None:
+            emit(event)
+            if self.state.synced:
+                self.synced.set()
+
+        source = Source(self.outside.client, resource, selection)
+        await reflect(source, Reflector(self.outside.random), passed_on, self.outside.clock)
+
+    async def _once_synced(self, part: Callable[[], Awaitable[None]]) -> None:
+        await self.synced.wait()
+        await part()
+
+    async def _lead(self) -> None:
+        while True:
+            await self.election.lead(self._write)
+
+    async def _write(self) -> None:
+        """What only one replica does."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.upkeep.run())
+            await work(self.queue, self.writer.reconcile, self.config.workers)
+
+    def _fold_links(self, event: Event[Key, Link]) -> None:
+        self.state.fold_links(event)
+        self.sessions.refresh()
+
+    def _touch(self, uid: str) -> None:
+        self.upkeep.touch(uid)
+
+    def _is_busy(self) -> bool:
+        return self.queue.depth + self.queue.held > 0
+
+
+async def run(config: Config, outside: Outside) -> None:
+    await Controller(config, outside).run()

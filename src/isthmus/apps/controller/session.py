@@ -1,0 +1,240 @@
+"""Reads one target, over its own connections, and keeps the state in step with it.
+
+The credential may change at any time, and so may the selector. The new reading then has to be
+complete, from the same cluster, before it takes the place of the old one; until that moment the
+old one goes on, and if nothing is different in the target, nothing is different here.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field, replace
+
+from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.reading import Reading
+from isthmus.apps.controller.remote import Remote
+from isthmus.apps.controller.second import second_look
+from isthmus.apps.controller.state import State
+from isthmus.apps.controller.target import UNKNOWN, Contact, Target
+from isthmus.kube.client import Client
+from isthmus.kube.errors import BadConfig, Untrusted
+from isthmus.kube.pinned import IdentityChanged, Pinned
+from isthmus.kube.reflect import Source, reflect
+from isthmus.kube.reflector import Reflector
+from isthmus.kube.requests import Selection
+from isthmus.kube.resources import SECRETS
+from isthmus.kube.restricted import Policy, load
+from isthmus.model.errors import IsthmusError, Permanent
+from isthmus.model.objects import Key, Secret
+from isthmus.runtime.backoff import Backoff, Retries
+from isthmus.runtime.cache import Event, Listed, Put
+from isthmus.runtime.latest import Latest
+from isthmus.runtime.workqueue import Lane
+
+log = logging.getLogger(__name__)
+
+BACKOFF = Backoff(first=1.0, cap=60.0)
+FIELD = "kubeconfig"  # of the Secret
+SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 5.0  # seconds before the second look at a mass deletion
+
+
+class LinkToSelf(Permanent):
+    """The target is the cluster that this controller runs in."""
+
+
+class DuplicateTarget(Permanent):
+    """An older link leads to the same cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a reading is made of; another one takes another reading."""
+
+    kubeconfig: bytes = field(repr=False)
+    labels: str
+
+
+class Session:
+    """The session of one link; ends only by being cancelled."""
+
+    def __init__(self, uid: str, state: State, outside: Outside, config: Config) -> None:
+        self._uid = uid
+        self._target = state.targets[uid]
+        self._state = state
+        self._outside = outside
+        self._config = config
+        self._secret: Secret | None = None
+        self._wanted: Latest[Wanted] = Latest()
+        self._published: Wanted | None = None
+        self._current: asyncio.Task[None] | None = None
+        self._trying: asyncio.Task[None] | None = None
+        self._client: Client | None = None  # of the current reading
+        self._is_live = False  # whether the current reading is up to date
+        self._trouble: Contact | None = None  # with a newer reading than the current one
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_secret())
+            group.create_task(self._look_twice())
+            async for wanted in self._wanted.follow():
+                if self._trying is not None:
+                    self._trying.cancel()
+                self._trying = group.create_task(self._keep_reading(wanted))
+
+    def refresh(self) -> None:
+        """Take in that the link, or its Secret, may be another."""
+        secret = self._secret
+        if secret is None:
+            return
+        raw = secret.data.get(FIELD)
+        if raw is None:
+            message = f"Secret {secret.metadata.key} has no key {FIELD!r}"
+            self._fail(Contact(False, "BadCredentials", message))
+            return
+        wanted = Wanted(raw, self._target.link.spec.selector.query)
+        if wanted != self._published:
+            self._published = wanted
+            self._wanted.publish(wanted)
+
+    async def _follow_secret(self) -> None:
+        key = Key(self._config.namespace, self._target.link.spec.credentials_secret)
+        selection = Selection(namespace=key.namespace, fields=f"metadata.name={key.name}")
+        source = Source(self._outside.client, SECRETS, selection)
+
+        def emit(event: Event[Key, Secret]) -> None:
+            found = event.objects[0] if isinstance(event, Listed) and event.objects else None
+            if isinstance(event, Put):
+                found = event.object
+            if found is None:
+                # A Secret that is gone may be on its way back: what was read stays in use.
+                self._fail(Contact(False, "CredentialsMissing", f"there is no Secret {key}"))
+            else:
+                self._secret = found
+                self.refresh()
+
+        await reflect(source, Reflector(self._outside.random), emit, self._outside.clock)
+
+    async def _keep_reading(self, wanted: Wanted) -> None:
+        """Read the target for as long as ``wanted`` is what is wanted."""
+        retries = Retries(BACKOFF, self._outside.random)
+        while True:
+            try:
+                client = self._connected(wanted)
+            except IsthmusError as error:
+                self._fail(_contact(error))
+                await self._outside.clock.sleep(retries.failed())
+                continue
+            try:
+                await self._read(client, wanted)
+            finally:
+                await client.close()
+
+    def _connected(self, wanted: Wanted) -> Client:
+        named = f"Secret {self._target.link.spec.credentials_secret}"
+        policy = Policy(allow_loopback=self._config.allow_loopback)
+        access = load(wanted.kubeconfig, named, policy)
+        transport = Pinned(self._outside.connect(access), self._identify)
+        return Client(
+            transport, access.credentials, clock=self._outside.clock, random=self._outside.random
+        )
+
+    async def _read(self, client: Client, wanted: Wanted) -> None:
+        reading = Reading(self._outside, client, wanted.labels)
+        task = asyncio.current_task()
+
+        def complete(remote: Remote) -> None:
+            if self._current is not None and self._current is not task:
+                self._current.cancel()
+            self._current, self._trying = task, None
+            self._client, self._trouble = client, None
+            self._state.adopt(self._uid, remote)
+            look(reading)
+
+        def changed(remote: Remote, keys: set[Key], lane: Lane) -> None:
+            self._state.exported(self._uid, remote, keys, lane)
+
+        def look(reading: Reading) -> None:
+            if task is self._current:
+                self._is_live = reading.is_live
+                self._target.unreadable = reading.unreadable
+            if task is not self._current and not reading.is_live and reading.error is not None:
+                self._fail(_contact(reading.error))
+            elif task is self._current and self._trouble is None:
+                self._meet(_live_or(reading.error, is_live=reading.is_live))
+
+        await reading.run(complete, changed, look)
+
+    def _fail(self, contact: Contact) -> None:
+        """Say what keeps the newest reading from replacing the current one."""
+        self._trouble = contact
+        self._meet(contact)
+
+    def _meet(self, contact: Contact) -> None:
+        self._state.meet(self._uid, replace(contact, is_live=self._is_live))
+
+    def _identify(self, cluster_uid: str) -> None:
+        """Refuse any cluster but the link's own; at the first contact, make it its own."""
+        state, target = self._state, self._target
+        if cluster_uid == state.own_uid:
+            raise LinkToSelf("the target is the cluster that this controller runs in")
+        for other in state.targets.values():
+            if other.pinned == cluster_uid and _age(other) < _age(target):
+                raise DuplicateTarget(f"link {other.link.cluster} leads to the same cluster")
+        if not target.pinned:
+            state.pin(self._uid, cluster_uid)
+        elif target.pinned != cluster_uid:
+            raise IdentityChanged(
+                f"the cluster that answers has the UID {cluster_uid}, not {target.pinned}; "
+                "if it was rebuilt on purpose, clear status.clusterUID of the link"
+            )
+
+    async def _look_twice(self) -> None:
+        """Ask for a second opinion whenever the guard holds a mass deletion."""
+        random, clock = self._outside.random, self._outside.clock
+        retries = Retries(BACKOFF, random)
+        while True:
+            await self._target.doubt.wait()
+            await clock.sleep(random.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
+            held = frozenset(self._target.guard.held)
+            if not held:
+                retries.reset()
+                continue
+            if await self._confirmed(held):
+                self._state.confirm(self._uid, held)
+            else:
+                await clock.sleep(retries.failed())
+
+    async def _confirmed(self, held: frozenset[Key]) -> bool:
+        if self._client is None:
+            return False
+        link = self._target.link
+        try:
+            agreed = await second_look(self._client, link, held)
+        except IsthmusError as error:
+            log.info("no second opinion", extra={"link": link.cluster, "error": str(error)})
+            return False
+        if not agreed and self._published is not None:
+            # One of the two lists is wrong; a new reading will tell which.
+            self._wanted.publish(self._published)
+        return agreed
+
+
+def _age(target: Target) -> tuple[str, str]:
+    return target.link.metadata.creation_timestamp or "", target.uid
+
+
+def _contact(error: IsthmusError) -> Contact:
+    match error:
+        case BadConfig():
+            reason = "BadCredentials"
+        case Untrusted():
+            reason = "TLSVerify"
+        case _:
+            reason = type(error).__name__
+    return Contact(False, reason, str(error))
+
+
+def _live_or(error: IsthmusError | None, *, is_live: bool) -> Contact:
+    if is_live:
+        return Contact(True, "Connected")
+    return UNKNOWN if error is None else _contact(error)

@@ -1,0 +1,76 @@
+"""One session for each link, and each in its own compartment.
+
+Nothing that a target does can reach the session of another: they share no connection, no limit
+and no waiting. Only a bug in our own code goes further, and ends the process.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.session import Session
+from isthmus.apps.controller.state import State
+from isthmus.apps.controller.target import Contact, Target
+
+NO_CATALOGUE = Contact(
+    False, "NotSupported", "this version reads targets by their API only; set via: api"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    session: Session
+    task: asyncio.Task[None]
+    secret: str
+
+
+class Sessions:
+    """Starts, refreshes and ends sessions as links come, change and go."""
+
+    def __init__(self, state: State, outside: Outside, config: Config) -> None:
+        self._state = state
+        self._outside = outside
+        self._config = config
+        self._running: dict[str, Running] = {}
+        self._changed = asyncio.Event()
+
+    def refresh(self) -> None:
+        """Take in that links may have changed."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                self._end_unwanted()
+                for target in self._state.targets.values():
+                    self._attend(target, group.create_task)
+
+    def _end_unwanted(self) -> None:
+        for uid, running in list(self._running.items()):
+            target = self._state.targets.get(uid)
+            if target is None or not _is_read(target) or _secret(target) != running.secret:
+                del self._running[uid]
+                running.task.cancel()
+
+    def _attend(self, target: Target, start: Callable[..., asyncio.Task[None]]) -> None:
+        if not _is_read(target):
+            if target.link.spec.via == "gateway":
+                self._state.meet(target.uid, NO_CATALOGUE)
+        elif target.uid in self._running:
+            self._running[target.uid].session.refresh()
+        else:
+            session = Session(target.uid, self._state, self._outside, self._config)
+            task = start(session.run(), name=f"link {target.link.cluster}")
+            self._running[target.uid] = Running(session, task, _secret(target))
+
+
+def _is_read(target: Target) -> bool:
+    return target.link.spec.via == "api" and not target.is_ending
+
+
+def _secret(target: Target) -> str:
+    return target.link.spec.credentials_secret

@@ -1,0 +1,99 @@
+"""One link's side of what the controller knows: its target, as last read, and its gateway."""
+
+import asyncio
+from dataclasses import dataclass
+
+from isthmus.apps.controller.remote import Remote
+from isthmus.core.guard import Guard
+from isthmus.core.index import Admitted
+from isthmus.core.world import LinkView
+from isthmus.model.exports import Export, Refused
+from isthmus.model.links import Link
+from isthmus.model.names import FINALIZER
+from isthmus.model.objects import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """How things stand with a target: a reason and a sentence, fit for a condition."""
+
+    connected: bool | None  # None: not known yet
+    reason: str
+    message: str = ""
+    is_live: bool = False  # whether the target is being watched, be it with an older credential
+
+
+UNKNOWN = Contact(None, "Connecting", "no contact yet")
+
+
+class Target:
+    """What is known about one link. ``remote`` is the last complete reading, and is kept."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.remote: Remote | None = None
+        self.admitted = Admitted(link.spec.limits.services)
+        self.refused: dict[Key, Refused] = {}
+        self.guard = Guard()
+        self.listing = 0  # how many independent lists have confirmed a deletion
+        self.doubt = asyncio.Event()  # set while the guard holds something
+        self.contact = UNKNOWN
+        self.pinned = link.status.cluster_uid
+        self.gateway_known: bool | None = None  # None: no probe has been conclusive yet
+        self.gateway_alive = recorded_health(link)
+        self.gateway_addresses: tuple[str, ...] = ()
+        self.unreadable: dict[Key, str] = {}
+
+    @property
+    def uid(self) -> str:
+        return self.link.uid
+
+    @property
+    def is_ending(self) -> bool:
+        return self.link.metadata.deletion_timestamp is not None
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether mirrors may be made: not before the finalizer is there that removes them."""
+        return FINALIZER in self.link.metadata.finalizers and not self.is_ending
+
+    @property
+    def is_synced(self) -> bool:
+        return self.remote is not None
+
+    def view(self) -> LinkView:
+        return LinkView(
+            link=self.link,
+            exports=self.admitted.exports,
+            # A link that is being deleted wants nothing, and needs nobody's word for that.
+            synced=(self.is_synced and self.is_armed) or self.is_ending,
+            deletions_held=self.guard.holds and not self.is_ending,
+            gateway_alive=self.gateway_alive,
+            gateway_addresses=self.gateway_addresses,
+        )
+
+    def rebuild(self) -> None:
+        """Digest everything anew, because the link or the whole reading is another."""
+        self.admitted = Admitted(self.link.spec.limits.services)
+        self.refused = {}
+        if self.remote is not None and self.is_armed:
+            for key in self.remote.services.objects:
+                self.digest(key)
+
+    def digest(self, key: Key) -> set[Key]:
+        """Digest one Service; return the exports that are others, more or fewer by it."""
+        found = None
+        if self.remote is not None and self.is_armed:
+            found = self.remote.digest(key, self.link)
+        if isinstance(found, Refused):
+            self.refused[key] = found
+        else:
+            self.refused.pop(key, None)
+        return self.admitted.put(key, found if isinstance(found, Export) else None)
+
+
+def recorded_health(link: Link) -> bool:
+    """Return the gateway's health as the status has it: until a probe knows better, it stays."""
+    return not any(
+        one.type == "GatewayAlive" and one.status == "False" for one in link.status.conditions
+    )

@@ -1,0 +1,68 @@
+"""Asks a server who it is before believing what it lists.
+
+An address can come to mean another cluster: a restored one, a rebuilt one, a wrong entry in a
+load balancer. Everything it says would be well-formed, and acting on it would be a disaster. The
+UID of a cluster's kube-system namespace is its identity, so it is asked for, with the same
+credential and over the same connections, before each list and each watch.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from isthmus.kube import requests
+from isthmus.kube.codec import decoded
+from isthmus.kube.errors import Garbled
+from isthmus.kube.failures import failure
+from isthmus.kube.resources import NAMESPACES
+from isthmus.kube.transport import Request, Response, Transport
+from isthmus.model.errors import Transient
+from isthmus.model.objects import Key
+
+KUBE_SYSTEM = Key("", "kube-system")
+LARGEST = 64 * 1024  # bytes of a namespace
+
+
+class IdentityChanged(Transient):
+    """Another cluster answers than the one that was pinned. Nothing it says is used."""
+
+
+class Pinned:
+    """A transport that lets ``check`` refuse the cluster it reaches, by raising an error."""
+
+    def __init__(self, inner: Transport, check: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._check = check
+
+    @asynccontextmanager
+    async def send(self, request: Request) -> AsyncIterator[Response]:
+        if _reads_many(request):
+            self._check(await self._identity(request.headers))
+        async with self._inner.send(request) as response:
+            yield response
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _identity(self, headers: Mapping[str, str]) -> str:
+        call = requests.get(NAMESPACES, KUBE_SYSTEM)
+        request = Request(method="GET", path=call.request.path, headers=headers)
+        body = b""
+        async with self._inner.send(request) as response:
+            async for chunk in response.chunks():
+                body += chunk
+                if len(body) > LARGEST:
+                    raise Garbled(f"{call}: the answer is larger than {LARGEST} bytes")
+        if response.status != 200:
+            # The server's own words are left out: it may quote the credential it was shown.
+            raise failure(response.status, response.headers, b"", call)
+        found = decoded(NAMESPACES, body, call).metadata
+        if found.key != KUBE_SYSTEM or not found.uid:
+            raise Garbled(f"{call}: the answer is another namespace, or has no UID")
+        return found.uid
+
+
+def _reads_many(request: Request) -> bool:
+    """Tell the first request of a list, and any watch; later pages belong to the first one."""
+    if request.method != "GET" or request.path.endswith(f"/{NAMESPACES.plural}/kube-system"):
+        return False
+    return all(name != "continue" for name, _ in request.query)

@@ -1,0 +1,1 @@
+"""The controller as a whole, on embedded clusters and on real ones."""
