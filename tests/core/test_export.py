@@ -1,12 +1,16 @@
 import pytest
 
 from isthmus.core.export import digest
-from isthmus.model.exports import Export, NamedPod, Refused
+from isthmus.model.exports import Export, NamedPod, Port, Refused
 from isthmus.model.names import MIRRORED
 from isthmus.model.objects import Endpoint, Service, ServicePort, ServiceSpec
 from tests.support.builders import endpoint, service, slice_of
 
 HEADLESS = ServiceSpec(cluster_ip="None", ports=(ServicePort(port=80),))
+
+
+def ports(*given: ServicePort) -> Service:
+    return service(spec=ServiceSpec(ports=given))
 
 
 @pytest.mark.parametrize(
@@ -23,13 +27,98 @@ HEADLESS = ServiceSpec(cluster_ip="None", ports=(ServicePort(port=80),))
             "NoTCPPorts",
             id="UDP only",
         ),
+        pytest.param(
+            service(spec=ServiceSpec(ports=(ServicePort(port=9, protocol="SCTP"),))),
+            "NoTCPPorts",
+            id="SCTP only",
+        ),
         pytest.param(service(spec=ServiceSpec(cluster_ip="None")), "NoPorts", id="no ports"),
+        pytest.param(ports(ServicePort(port=0)), "InvalidPort", id="port 0"),
+        pytest.param(ports(ServicePort(port=65536)), "InvalidPort", id="port 65536"),
+        pytest.param(ports(ServicePort(port=80, name="HTTP")), "InvalidPort", id="upper case"),
+        pytest.param(
+            ports(ServicePort(port=80, name="p" * 64)), "InvalidPort", id="a port name of 64"
+        ),
+        pytest.param(
+            ports(ServicePort(port=80, name="../x")), "InvalidPort", id="a path as port name"
+        ),
+        pytest.param(
+            ports(ServicePort(port=80, name="a"), ServicePort(port=81)),
+            "InvalidPort",
+            id="two ports, one without a name",
+        ),
+        pytest.param(
+            ports(ServicePort(port=80, name="a"), ServicePort(port=81, name="a")),
+            "InvalidPort",
+            id="two ports of one name",
+        ),
+        pytest.param(
+            ports(ServicePort(port=80, name="a"), ServicePort(port=80, name="b")),
+            "InvalidPort",
+            id="two ports of one number",
+        ),
+        pytest.param(
+            ports(*(ServicePort(port=one, name=f"p{one}") for one in range(1, 102))),
+            "InvalidPort",
+            id="101 ports",
+        ),
+        pytest.param(service("a.b"), "InvalidName", id="a name that is no label"),
+        pytest.param(service("web", "../x"), "InvalidName", id="a namespace that is a path"),
     ],
 )
 def test_what_cannot_be_mirrored_is_refused_with_a_reason(found: Service, reason: str) -> None:
     refused = digest(found, [])
     assert isinstance(refused, Refused)
     assert refused.reason == reason
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        pytest.param(
+            ServicePort(
+                port=80, name="p" * 63, target_port="web", app_protocol="kubernetes.io/h2c"
+            ),
+            Port(port=80, name="p" * 63, target_port="web", app_protocol="kubernetes.io/h2c"),
+            id="all is well",
+        ),
+        pytest.param(
+            ServicePort(port=80, app_protocol="p" * 64), Port(port=80), id="appProtocol of 64"
+        ),
+        pytest.param(
+            ServicePort(port=80, app_protocol="a b"), Port(port=80), id="appProtocol with a space"
+        ),
+        pytest.param(
+            ServicePort(port=80, app_protocol="HTTP"),
+            Port(port=80, app_protocol="HTTP"),
+            id="appProtocol in upper case is allowed",
+        ),
+        pytest.param(ServicePort(port=80, app_protocol=""), Port(port=80), id="no appProtocol"),
+        pytest.param(ServicePort(port=80, target_port=0), Port(port=80), id="targetPort 0"),
+        pytest.param(
+            ServicePort(port=80, target_port="Not-A-Port"),
+            Port(port=80),
+            id="targetPort is no name",
+        ),
+        pytest.param(
+            ServicePort(port=80, node_port=30080), Port(port=80), id="the node port stays there"
+        ),
+    ],
+)
+def test_what_a_mirror_can_do_without_is_left_out_of_a_port(
+    given: ServicePort, expected: Port
+) -> None:
+    found = digest(ports(given), [])
+    assert isinstance(found, Export)
+    assert found.ports == (expected,)
+
+
+@pytest.mark.parametrize("kind", ["ClusterIP", "NodePort", "LoadBalancer"])
+def test_any_type_that_has_a_cluster_address_is_exported(kind: str) -> None:
+    spec = ServiceSpec(type=kind, cluster_ip="10.9.9.9", ports=(ServicePort(port=80),))
+    found = digest(service(spec=spec), [])
+    assert isinstance(found, Export)
+    assert not found.headless
 
 
 def test_a_headless_service_without_ports_is_refused_in_the_words_users_know() -> None:

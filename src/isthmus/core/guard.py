@@ -15,7 +15,7 @@ SHARE = 0.2  # of a link's mirrors
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What is held, the complete list that asked for it first, and what may go by now.
+    """What is held, the complete list that asked for it, and what may go by now.
 
     Deleting takes a while: what a second list has confirmed stays allowed until it is gone.
     """
@@ -35,12 +35,9 @@ def judge(guard: Guard, mirrors: int, orphans: Set[Key], listing: int) -> Guard:
     ``listing`` numbers the complete lists of the target: only a later one can confirm what an
     earlier one said, and only for what that one said.
     """
-    allowed = guard.allowed & orphans
+    said_twice: Set[Key] = guard.held if listing > guard.asked_by else frozenset()
+    allowed = (guard.allowed | said_twice) & orphans
     doubtful = orphans - allowed
     if len(doubtful) <= max(ALWAYS_ALLOWED, SHARE * mirrors):
         return Guard(allowed=allowed)
-    if listing > guard.asked_by and guard.holds and doubtful <= guard.held:
-        return Guard(allowed=frozenset(orphans))
-    if guard.holds and doubtful == guard.held:
-        return guard
     return Guard(frozenset(doubtful), listing, allowed)
