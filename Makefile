@@ -31,6 +31,12 @@ test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the co
 	@$(BIN)/python -m lab build
 	@$(BIN)/python -m pytest -m real
 
+e2e: $(READY) ## Whole processes as a user runs them, with real kubectl where there is one
+	@$(BIN)/python -m pytest -m e2e
+
+sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
+	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
+
 lint: $(READY) ## Formatting, lint, types and import rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .

@@ -31,12 +31,11 @@ from isthmus.kube.lease import (
 from isthmus.kube.resources import LEASES
 from isthmus.model.errors import IsthmusError, Permanent, Transient
 from isthmus.model.objects import Key, Lease
-from isthmus.runtime.clock import Clock
+from isthmus.runtime.clock import GRAIN, Clock
 
 log = logging.getLogger(__name__)
 
 JITTER = 1.2  # client-go's: a follower waits up to this much of ``retry`` on top of it
-GRAIN = 0.001  # seconds a timer may fire early; what is left after it is no time to renew in
 
 
 class Overrun(IsthmusError):

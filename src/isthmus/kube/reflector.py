@@ -31,6 +31,7 @@ from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.runtime.backoff import Backoff
 from isthmus.runtime.cache import Event, Listed, Put
+from isthmus.runtime.clock import GRAIN
 
 T = TypeVar("T")
 
@@ -156,12 +157,13 @@ class Reflector(Generic[T]):
 
     def next(self, now: float) -> Step:
         """Return what to do now."""
-        lost = self._auditor.lost(now)
+        soon = now + GRAIN
+        lost = self._auditor.lost(soon)
         if lost:
             self.divergences += lost
             self._version = None
             self._enter(State.STALE, now)
-        if now < self._not_before:
+        if soon < self._not_before:
             return Wait(self._not_before - now)
         if self._version is None:
             # After a failure the other way of getting a snapshot has its turn, too.
@@ -170,7 +172,7 @@ class Reflector(Generic[T]):
                 self._initial = Initial(now + self._timing.initial)
                 return Stream(self._watch_seconds())
             return List()
-        if self._auditor.wants_comparison(now):
+        if self._auditor.wants_comparison(soon):
             return Audit()
         self._session = Session()
         return Watch(self._version, self._watch_seconds())

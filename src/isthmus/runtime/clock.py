@@ -4,6 +4,10 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Protocol
 
+# Seconds by which a timer may fire early: the event loop rounds. What is due within a grain is
+# due now; to wait for the rest of it would mean to spin.
+GRAIN = 0.001
+
 
 class Clock(Protocol):
     """What code may know about time; durations come from ``now``, never from ``utc``."""

@@ -10,14 +10,13 @@ from random import Random
 from typing import Generic, TypeVar
 
 from isthmus.runtime.backoff import Backoff
-from isthmus.runtime.clock import Clock
+from isthmus.runtime.clock import GRAIN, Clock
 
 K = TypeVar("K", bound=Hashable)
 
 BACKOFF = Backoff(first=0.2, cap=60)
 BULK_EVERY = 5  # with both lanes full, every fifth key comes from the bulk lane
 SLACK = 64  # overtaken deadlines that the heap may hold on top of as many as there are keys
-GRAIN = 0.001  # seconds a timer may fire early; without it a rounding error would spin
 
 
 class Closed(Exception):
