@@ -16,7 +16,7 @@ from isthmus.embedded.refusals import bad_request, invalid
 from isthmus.embedded.registry import Registry
 from isthmus.embedded.routing import Route
 from isthmus.embedded.status import Refusal
-from isthmus.model.wire import JsonObject
+from isthmus.model.wire import Json, JsonObject
 
 BODY_LIMIT = 3 * 1024 * 1024
 _SHOWN = 30  # bytes of a broken body that the refusal quotes
@@ -107,13 +107,18 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+def _yaml(body: bytes) -> Json:
+    """YAML; most of it is JSON, which decodes a hundred times faster."""
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return yaml.load(body, Loader=_Loader)
+
+
 def decoded(body: bytes, content_type: str, kind: str) -> JsonObject:
     """The object in a body of some kind; refuses what is neither JSON nor YAML."""
     try:
-        if content_type in (YAML, APPLY):
-            found = yaml.load(body, Loader=_Loader)
-        else:
-            found = msgspec.json.decode(body)
+        found = _yaml(body) if content_type in (YAML, APPLY) else msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise _unrecognized(body, kind, _complaint(body, str(error))) from None
     if not isinstance(found, dict | None):

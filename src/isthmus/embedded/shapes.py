@@ -56,8 +56,10 @@ class _Decoder:
         self.unknown += [at.inside(name) for name in value if name not in known | top]
         done = {name: value[name] for name in ("kind", "apiVersion") if name in value and top}
         for one in fields:
-            inner = at.member(shape, one.name)
-            result = self.value(one.shape, value.get(one.name), inner)
+            given = value.get(one.name)
+            if given is None and not one.always:
+                continue
+            result = self.value(one.shape, given, at.member(shape, one.name))
             if one.always or not _is_empty(one.shape, result):
                 done[one.name] = result
         return done
