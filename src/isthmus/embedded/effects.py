@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from isthmus.embedded.answers import Answer, refused
+from isthmus.embedded.calls import JSON
 from isthmus.embedded.faults import Effect, Faults, Serve
 from isthmus.embedded.status import Refusal
 from isthmus.kube.errors import Unreachable
@@ -84,9 +85,11 @@ def listing(change: Callable[[JsonObject], None]) -> Effect:
 
     async def effect(request: Request, serve: Serve) -> Answer:
         answer = await serve(request)
-        if answer.stream is not None or answer.status != 200:
+        if answer.stream is not None or answer.headers.get("content-type") != JSON:
             return answer
         found = msgspec.json.decode(answer.body)
+        if not isinstance(found.get("items"), list):
+            return answer  # an object, a refusal, or a list that another effect has spoilt
         change(found)
         return replace(answer, body=msgspec.json.encode(found))
 
