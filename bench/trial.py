@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 from typing import TypeVar
 
 import msgspec
@@ -42,11 +43,9 @@ class Failed(Permanent):
 
 
 def in_turn(contenders: Sequence[T], rounds: int) -> Iterator[T]:
-    """Everyone once per round, each round beginning with another one."""
+    """Everyone once per round, in another order each time: nobody always follows the same one."""
     for number in range(rounds):
-        first = number * len(contenders) // rounds
-        yield from contenders[first:]
-        yield from contenders[:first]
+        yield from Random(number).sample(contenders, len(contenders))
 
 
 def measure(

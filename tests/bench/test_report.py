@@ -32,9 +32,10 @@ def run(**listings: list[Listing]) -> Results:
     )
 
 
-def test_every_round_lets_everyone_have_a_turn_and_begins_with_another_one() -> None:
+def test_every_round_lets_everyone_have_a_turn_in_another_order() -> None:
     turns = list(in_turn("abcd", 2))
-    assert turns == ["a", "b", "c", "d", "c", "d", "a", "b"]
+    assert sorted(turns[:4]) == sorted(turns[4:]) == list("abcd")
+    assert turns[:4] != turns[4:]
 
 
 @pytest.mark.parametrize(
