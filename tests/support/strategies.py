@@ -1,12 +1,19 @@
 """Worlds for property tests: few names, so that they clash often."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from isthmus.core.world import LinkView
 from isthmus.model.exports import Export, NamedPod, Port
 from isthmus.model.links import Link
 from isthmus.model.objects import Service, ServicePort, ServiceSpec
 from tests.support.builders import EXPORT_LABEL, link, service, view
+from tests.support.model import Source
+
+Edit: TypeAlias = Callable[[Source], None]
 
 NAMES = st.sampled_from(["web", "db", "db-0", "web-east", "n" * 60])
 NAMESPACES = st.sampled_from(["shop", "bank", "kube-system"])
@@ -63,3 +70,40 @@ def foreign_services() -> st.SearchStrategy[list[Service]]:
         st.sampled_from(["shop", "bank"]),
     )
     return st.lists(made, max_size=3, unique_by=lambda one: one.metadata.key)
+
+
+def edits() -> st.SearchStrategy[Edit]:
+    """What a user may do to one object of ours, short of making it their own."""
+    return st.builds(
+        lambda damage, place: lambda local: damage(local, place),
+        st.sampled_from([_delete_service, _delete_slice, _edit_service, _edit_slice]),
+        st.integers(0, 50),
+    )
+
+
+def _delete_service(local: Source, place: int) -> None:
+    if local.services:
+        local.remove(list(local.services.values())[place % len(local.services)])
+
+
+def _delete_slice(local: Source, place: int) -> None:
+    if local.slices:
+        local.remove(list(local.slices.values())[place % len(local.slices)])
+
+
+def _edit_service(local: Source, place: int) -> None:
+    if local.services:
+        one = list(local.services.values())[place % len(local.services)]
+        changes: list[dict[str, object]] = [
+            {"selector": {"app": "mine"}},
+            {"external_ips": ("203.0.113.66",)},
+            {"type": "NodePort"},
+            {"ports": (ServicePort(port=1),)},
+        ]
+        local.edit(replace(one, spec=replace(one.spec, **changes[place % len(changes)])))
+
+
+def _edit_slice(local: Source, place: int) -> None:
+    if local.slices:
+        one = list(local.slices.values())[place % len(local.slices)]
+        local.edit(replace(one, endpoints=()))
