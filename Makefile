@@ -25,7 +25,7 @@ demo: $(READY) ## Two clusters on this machine: no root, no Docker, no Kubernete
 	@$(BIN)/isthmus demo
 
 test: $(READY) ## The fast suite; a real kube-apiserver joins in where it is already built
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m "not e2e"
 
 test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the contract suite on them
 	@$(BIN)/python -m lab build

@@ -1,0 +1,81 @@
+"""The demo as a user runs it: as a process, by its kubeconfig, with real kubectl if found."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support import kubectl
+
+pytestmark = pytest.mark.e2e
+
+ISTHMUS = Path(sys.executable).with_name("isthmus")
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    process: "subprocess.Popen[str]"
+    kubeconfig: Path
+
+    def run(self, *command: str | Path) -> str:
+        """Run a command as if typed beside the demo; return what it printed."""
+        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig), "NO_COLOR": "1"}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@contextmanager
+def demo(folder: Path) -> Iterator[Demo]:
+    """Start a demo that stays, wait until it says so, and end it as Ctrl-C would."""
+    process = subprocess.Popen(
+        [ISTHMUS, "demo", "--stay", "--directory", folder], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    seen = ""
+    while "until Ctrl-C" not in seen:
+        line = process.stdout.readline()
+        assert line, f"the demo ended early:\n{seen}"
+        seen += line
+    try:
+        yield Demo(process, folder / "kubeconfig")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def test_both_clusters_answer_and_know_who_they_are(tmp_path: Path) -> None:
+    with demo(tmp_path / "demo") as running:
+        identities = set()
+        for context in ("east", "west"):
+            checked = running.run(ISTHMUS, "--context", context, "check")
+            identities |= set(re.findall(r"[0-9a-f]{8}-[0-9a-f-]{27}", checked))
+        assert len(identities) == 2, "two clusters, two identities"
+
+
+def test_two_demos_run_side_by_side_and_one_dies(tmp_path: Path) -> None:
+    with demo(tmp_path / "first") as first, demo(tmp_path / "second") as second:
+        first.process.kill()
+        first.process.wait(timeout=10)
+        second.run(ISTHMUS, "--context", "west", "check")
+    assert second.process.returncode == 0
+
+
+@pytest.mark.skipif(not kubectl.found(), reason="no kubectl on this machine")
+def test_kubectl_works_with_the_demo_kubeconfig(tmp_path: Path) -> None:
+    binary = kubectl.found()[-1]
+    with demo(tmp_path / "demo") as running:
+        west = (binary, "--context", "west")
+        running.run(*west, "label", "service", "nginx-svc", "mirror.linkerd.io/exported=true")
+        labelled = running.run(*west, "get", "services", "-l", "mirror.linkerd.io/exported=true")
+        assert re.search(r"^nginx-svc +ClusterIP +None +<none> +80/TCP", labelled, re.MULTILINE)
+        assert "nginx-svc" not in running.run(binary, "--context", "east", "get", "services")
