@@ -18,7 +18,7 @@ from isthmus.apps.controller.run import Controller
 from isthmus.embedded.cluster import Cluster
 from isthmus.kube.access import Access
 from isthmus.kube.client import Client
-from isthmus.kube.errors import NotFound
+from isthmus.kube.errors import NotFound, Unreachable
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import Resource, untyped
 from isthmus.kube.transport import Request, Response, Transport
@@ -62,8 +62,14 @@ class Wire:
 
     inner: Transport
     writes: list[str] = field(default_factory=list)
+    is_cut: bool = False
+
+    def cut(self) -> None:
+        self.is_cut = True
 
     def send(self, request: Request) -> AbstractAsyncContextManager[Response]:
+        if self.is_cut:
+            raise Unreachable("the process is gone")
         if request.method != "GET" and "/leases" not in request.path:
             self.writes.append(f"{request.method} {request.path}")
         return self.inner.send(request)
@@ -232,6 +238,13 @@ class Running:
     controller: Controller
     wire: Wire
     air: Air
+    task: asyncio.Task[None]
+
+    async def crash(self) -> None:
+        """End it in the middle of whatever it is doing, with no chance to say goodbye."""
+        self.wire.cut()
+        self.task.cancel()
+        await asyncio.wait({self.task})
 
     @property
     def writes(self) -> list[str]:
@@ -260,13 +273,15 @@ async def controlling(
     )
     config = Config(cluster_name="east", identity=f"replica-{seed}", admin_port=None)
     controller = Controller(config, outside)
-    task = asyncio.create_task(controller.run())
+    stop = asyncio.Event()
+    task = asyncio.create_task(controller.run(stop))
     try:
-        yield Running(controller, wire, network)
+        yield Running(controller, wire, network, task)
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert task.cancelled() or task.exception() is None, task.exception()
+        stop.set()
+        await asyncio.wait({task})
+    if not task.cancelled():
+        await task  # shows the error that it ended by
 
 
 async def settled(east: Place, wanted: list[str], *, within: float = 30) -> None:

@@ -13,6 +13,7 @@ import click
 
 from isthmus import __version__
 from isthmus.model.errors import IsthmusError, Transient
+from isthmus.model.wire import Json
 
 FAILED = 1
 MISUSED = 2
@@ -93,6 +94,47 @@ def demo(stay: bool | None, directory: Path | None) -> None:
     stays = sys.stdout.isatty() if stay is None else stay
     page = demonstration.Page(click.echo, render.style(sys.stdout))
     asyncio.run(demonstration.run(page, directory, stays))
+
+
+@cli.command()
+@click.option("--kubeconfig", metavar="FILE", help="Of the cluster that gets the mirrors.")
+@click.option("--context", metavar="NAME", help="A context of it; else the current one.")
+@click.option("--cluster-name", required=True, help="What other clusters call this one: east.")
+@click.option("--namespace", default="isthmus", show_default=True, help="Where Secrets are.")
+@click.option("--admin-port", default=9990, show_default=True, help="/metrics /livez /readyz.")
+@click.option("--workers", default=16, show_default=True, help="Mirrors written at once.")
+@click.option(
+    "--allow-loopback", is_flag=True, help="Targets may be on this machine: for trying things out."
+)
+@click.option("--log-format", type=click.Choice(["json", "text"]), help="Else text on a terminal.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+@click.pass_obj
+def controller(where: Where, /, log_format: str | None, **options: Json) -> None:
+    """Mirror the services that linked clusters export.
+
+    Reads every Link of the cluster, watches what its target exports, and keeps a Service with
+    EndpointSlices here for each of them. Any number of replicas may run; one of them writes.
+
+    In a pod it uses the pod's service account. Anywhere else, name a kubeconfig:
+
+    \b
+      isthmus controller --kubeconfig east.yaml --cluster-name east
+    """
+    import asyncio
+
+    from isthmus.apps.controller.config import Config
+    from isthmus.cli.controller import control
+
+    file = options.pop("kubeconfig") or where.kubeconfig
+    context = options.pop("context") or where.context
+    for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
+    config = Config(log_format="text" if for_people else "json", **options)
+    asyncio.run(control(config, file, context))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -71,6 +71,10 @@ class WorkQueue(Generic[K]):
         return len(self._held)
 
     @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
     def oldest_age(self) -> float:
         """How long the oldest waiting key has waited, in seconds."""
         return self._clock.now() - next(iter(self._since.values()), self._clock.now())

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.probes import Probes
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import Target
 from isthmus.core import health
@@ -30,13 +30,13 @@ class Prober:
         state: State,
         outside: Outside,
         config: Config,
-        measured: Callable[[str, float | None], None],
+        probes: Probes,
     ) -> None:
         self._target = target
         self._state = state
         self._outside = outside
         self._config = config
-        self._measured = measured
+        self._probes = probes
         self._health = Health(alive=target.gateway_alive)
         self._good: dict[str, tuple[float, tuple[str, ...]]] = {}  # by host: when, and what
         self._asked: dict[str, float] = {}
@@ -61,7 +61,7 @@ class Prober:
             self._health = health.succeeded(self._health, now)
         else:
             self._health = health.failed(self._health, spec.failure_threshold, now)
-        self._measured(self._target.link.cluster, now - began if answered else None)
+        self._probes.note(self._target.link.cluster, now - began if answered else None)
         self._state.probed(self._target.uid, self._health.alive, self._health.known)
 
     async def _is_answered(self, addresses: tuple[str, ...], port: int, patience: float) -> bool:

@@ -9,8 +9,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from isthmus.apps.controller.admin import serve
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.expected import Expected
+from isthmus.apps.controller.lag import Lag
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.sessions import Sessions
 from isthmus.apps.controller.state import State
@@ -22,6 +24,7 @@ from isthmus.kube.reflect import Emit, Source, reflect
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.requests import EVERYTHING, Selection
 from isthmus.kube.resources import ENDPOINT_SLICES, LINKS, NAMESPACES, SERVICES, Resource
+from isthmus.model.errors import IsthmusError
 from isthmus.model.links import Link
 from isthmus.model.names import MANAGED_BY, MANAGER, SERVICE_NAME
 from isthmus.model.objects import Key
@@ -33,6 +36,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+GRACE = 5.0  # seconds for the workers to finish what they are writing
 LEASE = "isthmus-controller"
 EGRESS = "isthmus-egress"  # the Service whose endpoints carry the calls
 
@@ -45,6 +49,7 @@ class Controller:
         self.outside = outside
         self.queue: WorkQueue[Key] = WorkQueue(outside.clock, random=outside.random)
         self.synced = asyncio.Event()
+        self.lag = Lag()
         expected = Expected(outside.clock)
         self.state = State(config.namespace, self.queue.add, self._touch, expected)
         self.sessions = Sessions(self.state, outside, config)
@@ -61,22 +66,32 @@ class Controller:
             outside.client, self.state, expected, self.queue, self.election.still_leading
         )
 
-    async def run(self) -> None:
-        """Run until cancelled."""
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until ``stop`` is set: then finish what is being written, and let others lead."""
         state = self.state
         ours = Selection(labels=f"{MANAGED_BY}={MANAGER}")
         egress = Selection(namespace=self.config.namespace, labels=f"{SERVICE_NAME}={EGRESS}")
         async with asyncio.TaskGroup() as group:
-            for reflection in (
-                self._reflect(NAMESPACES, EVERYTHING, state.fold_namespaces),
-                self._reflect(SERVICES, EVERYTHING, state.fold_services),
-                self._reflect(ENDPOINT_SLICES, ours, state.fold_slices),
-                self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
-                self._reflect(LINKS, EVERYTHING, self._fold_links),
-                self._once_synced(self.sessions.run),
-                self._once_synced(self._lead),
-            ):
-                group.create_task(reflection)
+            leading = group.create_task(self._once_synced(self._lead))
+            others = [
+                group.create_task(part)
+                for part in (
+                    self._reflect(NAMESPACES, EVERYTHING, state.fold_namespaces),
+                    self._reflect(SERVICES, EVERYTHING, state.fold_services),
+                    self._reflect(ENDPOINT_SLICES, ours, state.fold_slices),
+                    self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
+                    self._reflect(LINKS, EVERYTHING, self._fold_links),
+                    self._once_synced(self.sessions.run),
+                    self.lag.run(self.outside.clock),
+                    serve(self),
+                )
+            ]
+            await stop.wait()
+            self.queue.close()
+            if self.election.still_leading():
+                await asyncio.wait({leading}, timeout=GRACE)
+            for task in (leading, *others):
+                task.cancel()
 
     async def _reflect(self, resource: Resource[T], selection: Selection, emit: Emit[T]) -> None:
         def passed_on(event: Event[Key, T]) -> None:
@@ -92,14 +107,15 @@ class Controller:
         await part()
 
     async def _lead(self) -> None:
-        while True:
+        while not self.queue.closed:
             await self.election.lead(self._write)
 
     async def _write(self) -> None:
         """What only one replica does."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.upkeep.run())
+            upkeep = group.create_task(self.upkeep.run())
             await work(self.queue, self.writer.reconcile, self.config.workers)
+            upkeep.cancel()
 
     def _fold_links(self, event: Event[Key, Link]) -> None:
         self.state.fold_links(event)
@@ -112,5 +128,19 @@ class Controller:
         return self.queue.depth + self.queue.held > 0
 
 
-async def run(config: Config, outside: Outside) -> None:
-    await Controller(config, outside).run()
+async def run(config: Config, outside: Outside, stop: asyncio.Event) -> None:
+    """Run a controller until ``stop`` is set."""
+    log.info("starting", extra={"cluster": config.cluster_name, "identity": config.identity})
+    try:
+        await Controller(config, outside).run(stop)
+    except BaseExceptionGroup as group:
+        ours, others = group.split(IsthmusError)
+        if ours is None or others is not None:
+            raise  # a bug: all of it must be seen
+        raise _first(ours) from None
+    log.info("stopped")
+
+
+def _first(group: BaseExceptionGroup[IsthmusError]) -> IsthmusError:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found

@@ -7,6 +7,7 @@ old one goes on, and if nothing is different in the target, nothing is different
 
 import asyncio
 import logging
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from isthmus.apps.controller.config import Config
@@ -71,6 +72,19 @@ class Session:
         self._client: Client | None = None  # of the current reading
         self._is_live = False  # whether the current reading is up to date
         self._trouble: Contact | None = None  # with a newer reading than the current one
+        self._answers: Counter[tuple[str, str, str]] = Counter()  # to clients that are closed
+        self._clients: set[Client] = set()
+        self._divergences = 0
+
+    @property
+    def answers(self) -> Counter[tuple[str, str, str]]:
+        """How often the target has answered, by verb, resource and outcome."""
+        return sum((one.exchange.answers for one in self._clients), self._answers)
+
+    @property
+    def divergences(self) -> int:
+        """How many objects a watch of the target had got wrong."""
+        return self._divergences
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -124,9 +138,12 @@ class Session:
                 self._fail(_contact(error))
                 await self._outside.clock.sleep(retries.failed())
                 continue
+            self._clients.add(client)
             try:
                 await self._read(client, wanted)
             finally:
+                self._clients.discard(client)
+                self._answers += client.exchange.answers
                 await client.close()
 
     def _connected(self, wanted: Wanted) -> Client:
@@ -157,6 +174,7 @@ class Session:
             if task is self._current:
                 self._is_live = reading.is_live
                 self._target.unreadable = reading.unreadable
+                self._divergences = reading.divergences
             if task is not self._current and not reading.is_live and reading.error is not None:
                 self._fail(_contact(reading.error))
             elif task is self._current and self._trouble is None:

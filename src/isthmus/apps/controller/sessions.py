@@ -5,11 +5,13 @@ and no waiting. Only a bug in our own code goes further, and ends the process.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.prober import Prober
+from isthmus.apps.controller.probes import Probes
 from isthmus.apps.controller.session import Session
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import Contact, Target
@@ -26,15 +28,32 @@ class Running:
     secret: str
 
 
+@dataclass(frozen=True, slots=True)
+class Probing:
+    task: asyncio.Task[None]
+    cluster: str
+
+
 class Sessions:
     """Starts, refreshes and ends sessions as links come, change and go."""
 
     def __init__(self, state: State, outside: Outside, config: Config) -> None:
+        self.probes = Probes()
         self._state = state
         self._outside = outside
         self._config = config
         self._running: dict[str, Running] = {}
+        self._probing: dict[str, Probing] = {}
         self._changed = asyncio.Event()
+
+    @property
+    def by_cluster(self) -> Mapping[str, Session]:
+        """The sessions that run, by the names of their targets."""
+        return {
+            target.link.cluster: self._running[uid].session
+            for uid, target in self._state.targets.items()
+            if uid in self._running
+        }
 
     def refresh(self) -> None:
         """Take in that links may have changed."""
@@ -55,8 +74,17 @@ class Sessions:
             if target is None or not _is_read(target) or _secret(target) != running.secret:
                 del self._running[uid]
                 running.task.cancel()
+        for uid, probing in list(self._probing.items()):
+            if uid not in self._state.targets:
+                del self._probing[uid]
+                self.probes.forget(probing.cluster)
+                probing.task.cancel()
 
     def _attend(self, target: Target, start: Callable[..., asyncio.Task[None]]) -> None:
+        cluster = target.link.cluster
+        if target.uid not in self._probing:
+            prober = Prober(target, self._state, self._outside, self._config, self.probes)
+            self._probing[target.uid] = Probing(start(prober.run()), cluster)
         if not _is_read(target):
             if target.link.spec.via == "gateway":
                 self._state.meet(target.uid, NO_CATALOGUE)
@@ -64,7 +92,7 @@ class Sessions:
             self._running[target.uid].session.refresh()
         else:
             session = Session(target.uid, self._state, self._outside, self._config)
-            task = start(session.run(), name=f"link {target.link.cluster}")
+            task = start(session.run(), name=f"link {cluster}")
             self._running[target.uid] = Running(session, task, _secret(target))
 
 
