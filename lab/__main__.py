@@ -15,8 +15,10 @@ from lab.versions import BINARIES, CONTROL_PLANE, KUBECTL
 
 def main() -> int:
     arguments = _parser().parse_args()
-    # A terminated lab ends its processes and removes its data, as an interrupted one does.
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    # A terminated lab ends its processes and removes its data, as an interrupted one does. Both
+    # signals are set, because a shell starts its background jobs with SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         if arguments.command == "build":
             _build(arguments.only)
