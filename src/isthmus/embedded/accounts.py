@@ -20,10 +20,10 @@ def housed(plane: Plane, kind: Kind, pod: JsonObject) -> JsonObject:
             f"error looking up service account {namespace}/{name}: "
             f'serviceaccount "{name}" not found'
         )
-        raise forbidden(kind, metadata["name"], why)
+        raise forbidden(kind, metadata.get("name", ""), why)
     spec |= {"serviceAccountName": name, "serviceAccount": name}
     mounts = spec.get(_AUTOMOUNT, account.get(_AUTOMOUNT, True))
-    if mounts and not any(_mounted(container) for container in spec["containers"]):
+    if mounts and not any(_mounted(container) for container in spec["containers"] or []):
         _mount(spec, plane.generated("kube-api-access-"))
     return {**pod, "spec": spec}
 
@@ -35,7 +35,7 @@ def _mounted(container: JsonObject) -> bool:
 def _mount(spec: JsonObject, volume: str) -> None:
     mount = {"name": volume, "readOnly": True, "mountPath": _MOUNT_PATH}
     for field in ("initContainers", "containers"):
-        if field in spec:
+        if spec.get(field):
             spec[field] = [
                 {**container, "volumeMounts": [*(container.get("volumeMounts") or []), mount]}
                 for container in spec[field]

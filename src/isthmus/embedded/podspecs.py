@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from isthmus.embedded import formats
-from isthmus.embedded.causes import duplicate, each, missing, required, unsupported
+from isthmus.embedded.causes import duplicate, each, invalid, missing, required, unsupported
 from isthmus.embedded.services import PROTOCOLS
 from isthmus.embedded.status import Cause
 from isthmus.model.wire import JsonObject
@@ -104,6 +104,12 @@ def judge(path: str, spec: JsonObject) -> Iterator[Cause]:
         yield from _container(here, container, volumes)
     if spec["restartPolicy"] not in _RESTART:
         yield unsupported(f"{path}.restartPolicy", spec["restartPolicy"], _RESTART)
+    for index, toleration in enumerate(spec.get("tolerations") or []):
+        operator = toleration.get("operator", "")
+        if not toleration.get("key") and operator != "Exists":
+            text = "operator must be Exists when `key` is empty, which means "
+            text += '"match all values and all keys"'
+            yield invalid(f"{path}.tolerations[{index}].operator", operator, text)
 
 
 def _named(path: str, items: list[JsonObject]) -> Iterator[Cause]:

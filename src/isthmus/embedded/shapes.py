@@ -48,14 +48,13 @@ class _Decoder:
     unknown: list[str] = field(default_factory=list)
 
     def struct(self, shape: str, value: Json, at: "_Place") -> JsonObject:
-        fields = _types()[shape]
         if not isinstance(value, dict):
             raise at.mismatch(value, shape)
-        known = {one.name for one in fields}
+        known = {one.name for one in _types()[shape]}
         top = {"apiVersion", "kind"} if not at.path else set()
         self.unknown += [at.inside(name) for name in value if name not in known | top]
         done = {name: value[name] for name in ("kind", "apiVersion") if name in value and top}
-        for one in fields:
+        for one in _types()[shape]:
             given = value.get(one.name)
             if given is None and not one.always:
                 continue
@@ -127,6 +126,11 @@ def unknown(shape: str, value: JsonObject) -> list[str]:
     except Misshapen:
         return []
     return decoder.unknown
+
+
+def fields(shape: str) -> tuple[Field, ...]:
+    """The fields of a type; none if it has no fields."""
+    return _types().get(shape, ())
 
 
 def zero(shape: str) -> JsonObject:
