@@ -20,7 +20,7 @@ def facts(state: State, target: Target) -> Facts:
         held=tuple(sorted(map(str, target.guard.held))),
         mirrors=len(state.owned[target.uid]),
         refused=refusals(state, target),
-        cluster_uid=target.pinned,
+        cluster_uid=target.link.status.cluster_uid if target.rival else target.pinned,
         over_limit=len(target.admitted.excess),
     )
 

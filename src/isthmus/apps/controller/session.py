@@ -16,7 +16,7 @@ from isthmus.apps.controller.reading import Reading
 from isthmus.apps.controller.remote import Remote
 from isthmus.apps.controller.second import second_look
 from isthmus.apps.controller.state import State
-from isthmus.apps.controller.target import UNKNOWN, Contact, Target
+from isthmus.apps.controller.target import UNKNOWN, Contact
 from isthmus.kube.client import Client
 from isthmus.kube.errors import BadConfig, Untrusted
 from isthmus.kube.pinned import IdentityChanged, Pinned
@@ -175,12 +175,17 @@ class Session:
                 self._is_live = reading.is_live
                 self._target.unreadable = reading.unreadable
                 self._divergences = reading.divergences
-            if task is not self._current and not reading.is_live and reading.error is not None:
+            if self._target.rival:
+                self._fail(_contact(self._duplicate()))
+            elif task is not self._current and not reading.is_live and reading.error is not None:
                 self._fail(_contact(reading.error))
             elif task is self._current and self._trouble is None:
                 self._meet(_live_or(reading.error, is_live=reading.is_live))
 
         await reading.run(complete, changed, look)
+
+    def _duplicate(self) -> DuplicateTarget:
+        return DuplicateTarget(f"link {self._target.rival} leads to the same cluster")
 
     def _fail(self, contact: Contact) -> None:
         """Say what keeps the newest reading from replacing the current one."""
@@ -195,12 +200,11 @@ class Session:
         state, target = self._state, self._target
         if cluster_uid == state.own_uid:
             raise LinkToSelf("the target is the cluster that this controller runs in")
-        for other in state.targets.values():
-            if other.pinned == cluster_uid and _age(other) < _age(target):
-                raise DuplicateTarget(f"link {other.link.cluster} leads to the same cluster")
         if not target.pinned:
             state.pin(self._uid, cluster_uid)
-        elif target.pinned != cluster_uid:
+        if target.rival:
+            raise self._duplicate()
+        if target.pinned != cluster_uid:
             raise IdentityChanged(
                 f"the cluster that answers has the UID {cluster_uid}, not {target.pinned}; "
                 "if it was rebuilt on purpose, clear status.clusterUID of the link"
@@ -235,10 +239,6 @@ class Session:
             # One of the two lists is wrong; a new reading will tell which.
             self._wanted.publish(self._published)
         return agreed
-
-
-def _age(target: Target) -> tuple[str, str]:
-    return target.link.metadata.creation_timestamp or "", target.uid
 
 
 def _contact(error: IsthmusError) -> Contact:

@@ -4,6 +4,7 @@ Nothing here waits and nothing here talks to anybody: an event comes in, names g
 """
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TypeVar
 
 from isthmus.apps.controller.expected import GONE, Expected, Thing
@@ -166,7 +167,8 @@ class State:
         target = self.targets.get(uid)
         if target is not None:
             target.pinned = cluster_uid
-            self._touched(uid)
+            self._find_rivals()
+            self._changed(target)
 
     def probed(self, uid: str, alive: bool, known: bool | None) -> None:
         """Take in the gateway's health; ``known`` is None until a probe was conclusive."""
@@ -204,17 +206,15 @@ class State:
             target.gateway_addresses = self._recorded_addresses(link)
             changed = True
         else:
-            known, armed, ending = target.link, target.is_armed, target.is_ending
+            known, before = target.link, (target.is_armed, target.is_ending)
             target.link = link
             if known.status.cluster_uid and not link.status.cluster_uid:
                 target.pinned = ""  # somebody wants whatever cluster answers next to be pinned
-            changed = known.spec != link.spec or (armed, ending) != (
-                target.is_armed,
-                target.is_ending,
-            )
+            changed = known.spec != link.spec or before != (target.is_armed, target.is_ending)
         target.pinned = link.status.cluster_uid or target.pinned
         if changed:
             self._reclaim(target)
+        self._find_rivals()
         self._changed(target)
 
     def _forget(self, uid: str) -> None:
@@ -223,7 +223,18 @@ class State:
         for key in self._orphans.pop(uid, ()):
             del self._orphan_of[key]
         self._add(self.claims.drop(uid), Lane.BULK)
+        self._find_rivals()
         self._touched(uid)
+
+    def _find_rivals(self) -> None:
+        """Let only the oldest of several links to one cluster make mirrors."""
+        oldest: dict[str, Target] = {}
+        for target in sorted(self.targets.values(), key=attrgetter("age")):
+            first = oldest.setdefault(target.pinned, target)
+            rival = first.link.cluster if target.pinned and first is not target else ""
+            if rival != target.rival:
+                target.rival = rival
+                self._reclaim(target)
 
     def _recorded_addresses(self, link: Link) -> tuple[str, ...]:
         """Return the gateway's addresses as our slices have them: until its names are resolved,

@@ -39,6 +39,7 @@ class Target:
         self.doubt = asyncio.Event()  # set while the guard holds something
         self.contact = UNKNOWN
         self.pinned = link.status.cluster_uid
+        self.rival = ""  # an older link to the same cluster
         self.gateway_known: bool | None = None  # None: no probe has been conclusive yet
         self.gateway_alive = recorded_health(link)
         self.gateway_addresses: tuple[str, ...] = ()
@@ -54,8 +55,24 @@ class Target:
 
     @property
     def is_armed(self) -> bool:
-        """Whether mirrors may be made: not before the finalizer is there that removes them."""
-        return FINALIZER in self.link.metadata.finalizers and not self.is_ending
+        """Whether mirrors may be made.
+
+        Not before the finalizer is there that removes them, and the target's identity that every
+        later reading is compared with; nor as long as an older link has the same target.
+        """
+        recorded = self.link.status.cluster_uid
+        return (
+            FINALIZER in self.link.metadata.finalizers
+            and bool(recorded)
+            and recorded == self.pinned
+            and not self.rival
+            and not self.is_ending
+        )
+
+    @property
+    def age(self) -> tuple[str, str]:
+        """Sorts links: the oldest first."""
+        return self.link.metadata.creation_timestamp or "", self.uid
 
     @property
     def is_synced(self) -> bool:

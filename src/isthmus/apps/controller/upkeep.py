@@ -1,6 +1,5 @@
 """Looks after the Link objects themselves, while leading: finalizer, status, Events, farewell."""
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -14,17 +13,19 @@ from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import Target
 from isthmus.core.status import Note, notes, status
-from isthmus.kube.errors import NotFound
 from isthmus.kube.resources import EVENTS, LINKS
 from isthmus.model.errors import IsthmusError
 from isthmus.model.links import Link, LinkStatus
 from isthmus.model.names import FINALIZER
 from isthmus.model.objects import Event, Metadata, ObjectReference
 from isthmus.model.times import micro_time, second_time
+from isthmus.runtime.work import work
+from isthmus.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
-EVERY = 1.0  # seconds between two looks at the links; hence at most one status a second for each
+EVERY = 1.0  # seconds between two statuses of one link
+WORKERS = 4  # links written at once
 BUSY = 10.0  # seconds for which a status may wait for the work that it counts
 EVENTS_A_MINUTE = 10  # of one link
 LONGEST_NOTE = 1024  # characters; the API server refuses more
@@ -40,56 +41,57 @@ class Upkeep:
         self._outside = outside
         self._config = config
         self._busy = busy
-        self._touched: set[str] = set()
-        self._wake = asyncio.Event()
+        self._links: WorkQueue[str] = WorkQueue(outside.clock, random=outside.random)
+        self._not_before: dict[str, float] = {}
+        self._tried: dict[str, str] = {}  # the version of each link over which was last written
         self._written: dict[str, tuple[str, LinkStatus]] = {}  # over which version, and what
         self._recent: dict[str, deque[float]] = {}  # when Events of a link were written
 
     def touch(self, uid: str) -> None:
         """Take in that something about a link may have changed."""
-        self._touched.add(uid)
-        self._wake.set()
+        self._links.add(uid)
 
     async def run(self) -> None:
         """Look after all links, for ever."""
         for uid in self._state.targets:
             self.touch(uid)
-        waited = 0.0
-        while True:
-            await self._wake.wait()
-            if self._busy() and waited < BUSY:
-                waited += EVERY
-            else:
-                waited = 0.0
-                await self._attend_all()
-            await self._outside.clock.sleep(EVERY)
+        await work(self._links, self._attend, WORKERS)
 
-    async def _attend_all(self) -> None:
-        self._wake.clear()
-        touched, self._touched = self._touched, set()
-        for uid in touched:
-            target = self._state.targets.get(uid)
-            if target is None:
-                self._written.pop(uid, None)
-                self._recent.pop(uid, None)
-                continue
-            try:
-                await self._attend(target)
-            except NotFound:
-                continue  # the link is gone, as the watch will show
-            except IsthmusError as error:
-                extra = {"link": target.link.cluster, "error": str(error)}
-                log.info("link not written; will retry", extra=extra)
-                self.touch(uid)
-
-    async def _attend(self, target: Target) -> None:
+    async def _attend(self, uid: str) -> None:
+        target = self._state.targets.get(uid)
+        if target is None:
+            for known in (self._not_before, self._tried, self._written, self._recent):
+                known.pop(uid, None)
+            return
+        wait = self._wait(target)
+        if wait > 0:
+            self._links.add_after(uid, wait)
+            return
         link = target.link
+        self._not_before[uid] = self._outside.clock.now() + EVERY
+        self._tried[uid] = link.metadata.resource_version
         if target.is_ending:
             await self._say_farewell(target)
         elif FINALIZER not in link.metadata.finalizers:
             await self._set_finalizers(link, (*link.metadata.finalizers, FINALIZER))
         else:
             await self._write_status(target)
+
+    def _wait(self, target: Target) -> float:
+        """Return how long ``target`` can wait. What mirrors wait for cannot; what is for people
+        to read waits for the work that it counts, within reason."""
+        now, link = self._outside.clock.now(), target.link
+        urgent = (
+            target.is_ending
+            or FINALIZER not in link.metadata.finalizers
+            or facts(self._state, target).cluster_uid != link.status.cluster_uid
+        )
+        if urgent and self._tried.get(link.uid) != link.metadata.resource_version:
+            return 0.0
+        not_before = self._not_before.setdefault(link.uid, now)
+        if self._busy() and now < not_before + BUSY:
+            not_before = max(not_before, now + EVERY / 4)
+        return not_before - now
 
     async def _write_status(self, target: Target) -> None:
         link = target.link
