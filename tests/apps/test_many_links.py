@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from isthmus.embedded import effects
 from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.faults import effects
 from tests.apps.clusters import SERVICES, Place, controlling, exported, join, place, source
 from tests.support.waiting import until
 

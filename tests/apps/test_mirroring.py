@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from isthmus.embedded import effects
+from isthmus.embedded.faults import effects
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
 from tests.apps.clusters import (
