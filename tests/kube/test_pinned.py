@@ -1,0 +1,73 @@
+"""A server is asked who it is before what it lists is believed."""
+
+import pytest
+
+from isthmus.kube.client import Client
+from isthmus.kube.errors import Forbidden, Garbled, Unauthorized
+from isthmus.kube.pinned import IdentityChanged, Pinned
+from isthmus.kube.resources import NAMESPACES, SERVICES
+from isthmus.model.errors import IsthmusError
+from isthmus.model.objects import Key
+from tests.support.scripted import Says, Script, listing, named, refuses, says
+
+WEST = "uid-of-west"
+
+
+def namespace(uid: str, name: str = "kube-system") -> Says:
+    metadata = {"name": name, "uid": uid}
+    return says({"kind": "Namespace", "apiVersion": "v1", "metadata": metadata})
+
+
+def pinned(script: Script, seen: list[str] | None = None) -> Client:
+    def check(uid: str) -> None:
+        if seen is not None:
+            seen.append(uid)
+        if uid != WEST:
+            raise IdentityChanged(f"{uid} is not {WEST}")
+
+    return Client(Pinned(script, check))
+
+
+async def test_a_list_is_believed_if_the_cluster_is_the_right_one() -> None:
+    script = Script(namespace(WEST), listing(7, named("web", 3)))
+    page = await pinned(script).list(SERVICES)
+    assert [one.metadata.name for one in page.objects] == ["web"]
+
+
+async def test_pages_of_one_list_ask_once() -> None:
+    seen: list[str] = []
+    script = Script(namespace(WEST), listing(7, named("a", 3), token="more"), listing(7))
+    await pinned(script, seen).list(SERVICES)
+    assert seen == [WEST]
+
+
+async def test_another_cluster_is_not_even_asked_for_its_list() -> None:
+    script = Script(namespace("uid-of-north"), listing(7))
+    with pytest.raises(IdentityChanged, match="uid-of-north"):
+        await pinned(script).list(SERVICES)
+    assert len(script.requests) == 1
+
+
+async def test_reading_one_object_asks_for_no_identity() -> None:
+    script = Script(namespace("uid-of-north"))
+    found = await pinned(script).get(NAMESPACES, Key("", "kube-system"))
+    assert found.metadata.uid == "uid-of-north"
+
+
+@pytest.mark.parametrize(
+    "answer, error",
+    [
+        pytest.param(refuses(401, "Unauthorized"), Unauthorized, id="credential refused"),
+        pytest.param(refuses(403, "Forbidden"), Forbidden, id="may not look"),
+        pytest.param(namespace(WEST, "default"), Garbled, id="another namespace"),
+        pytest.param(namespace(""), Garbled, id="no UID"),
+        pytest.param(says({"kind": "Status"}), Garbled, id="no namespace"),
+        pytest.param(Says((b"x" * 100_000,)), Garbled, id="endless"),
+        pytest.param(Says((b"\xff{",)), Garbled, id="garbage"),
+    ],
+)
+async def test_a_cluster_that_does_not_say_who_it_is_is_not_believed(
+    answer: Says, error: type[IsthmusError]
+) -> None:
+    with pytest.raises(error):
+        await pinned(Script(answer, listing(7))).list(SERVICES)
