@@ -1,6 +1,6 @@
 """Writes the table of field shapes of the built-in kinds from the Go sources of Kubernetes' API.
 
-Usage: python -m lab.shapes MODULES > src/isthmus/embedded/shapes.txt, where MODULES is the
+Usage: python -m lab.shapes MODULES > src/isthmus/embedded/kinds/shapes.txt, where MODULES is the
 folder that holds k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver as the Go
 module cache keeps them (`go env GOMODCACHE`/k8s.io). Only facts that JSON shows are kept: the
 names of fields, their types, and whether an empty value is written.

@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from isthmus.cli.checks import Check, check, failed
-from isthmus.embedded.answers import Answer
+from isthmus.embedded.api.answers import Answer
 from isthmus.embedded.cluster import Cluster
-from isthmus.embedded.faults import Effect, Serve
-from isthmus.embedded.server import Served, serve
+from isthmus.embedded.faults.rules import Effect, Serve
+from isthmus.embedded.fronts.server import Served, serve
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from isthmus.embedded.cluster import Cluster
-from isthmus.embedded.server import serve
+from isthmus.embedded.fronts.server import serve
 from isthmus.kube.endpoint import Endpoint
 from isthmus.kube.exchange import Limits
 from isthmus.kube.http import HttpTransport

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.embedded.access import ADMIN, Access
-from isthmus.embedded.principals import ANONYMOUS, Attributes, User
-from isthmus.embedded.rbac import covers
-from isthmus.embedded.reviews import (
+from isthmus.embedded.access.deciding import ADMIN, Access
+from isthmus.embedded.access.principals import ANONYMOUS, Attributes, User
+from isthmus.embedded.access.rbac import covers
+from isthmus.embedded.access.reviews import (
     LOCAL_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_ACCESS_REVIEW,
     SELF_SUBJECT_REVIEW,
@@ -18,8 +18,8 @@ from isthmus.embedded.reviews import (
     TOKEN_REVIEW,
     review,
 )
+from isthmus.embedded.access.tokens import TokenKey
 from isthmus.embedded.status import Refusal
-from isthmus.embedded.tokens import TokenKey
 from isthmus.model.wire import JsonObject
 
 RBAC = "rbac.authorization.k8s.io"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.embedded import admission, strictness
-from isthmus.embedded.builtin import BUILTIN
+from isthmus.embedded.kinds import admission, strictness
+from isthmus.embedded.kinds.builtin import BUILTIN
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.embedded import admission, apply
-from isthmus.embedded.apply import FieldManager
-from isthmus.embedded.builtin import BUILTIN
+from isthmus.embedded.kinds import admission
+from isthmus.embedded.kinds.builtin import BUILTIN
+from isthmus.embedded.patches import apply
+from isthmus.embedded.patches.apply import FieldManager
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 

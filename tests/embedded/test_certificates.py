@@ -5,7 +5,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
-from isthmus.embedded.certificates import Authority, Pair
+from isthmus.embedded.fronts.certificates import Authority, Pair
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from isthmus.embedded import admission, apply, jsonpath
-from isthmus.embedded.builtin import BUILTIN
-from isthmus.embedded.crds import from_crd
-from isthmus.embedded.kinds import Kind
+from isthmus.embedded.kinds import admission, jsonpath
+from isthmus.embedded.kinds.builtin import BUILTIN
+from isthmus.embedded.kinds.crds import from_crd
+from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.patches import apply
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 from tests.embedded.test_apply import updater, who

@@ -3,9 +3,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from isthmus.embedded.discovery import AGGREGATED, answer, precedence
-from isthmus.embedded.kinds import Kind
-from isthmus.embedded.reviews import REVIEWS
+from isthmus.embedded.access.reviews import REVIEWS
+from isthmus.embedded.api.discovery import AGGREGATED, answer, precedence
+from isthmus.embedded.kinds.kind import Kind
 from isthmus.model.wire import JsonObject
 
 

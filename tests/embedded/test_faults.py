@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from isthmus.embedded import effects
 from isthmus.embedded.cluster import Cluster
-from isthmus.embedded.faults import Effect
+from isthmus.embedded.faults import effects
+from isthmus.embedded.faults.rules import Effect
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request
 from tests.support.embedded import CONFIG_MAPS, Talk, cluster, config, talk

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.embedded import fieldpaths, merging
-from isthmus.embedded.builtin import BUILTIN
-from isthmus.embedded.fieldpaths import FieldSet
+from isthmus.embedded.kinds.builtin import BUILTIN
+from isthmus.embedded.patches import fieldpaths, merging
+from isthmus.embedded.patches.fieldpaths import FieldSet
 from isthmus.model.wire import Json, JsonObject
 
 SERVICE = next(kind for kind in BUILTIN if kind.name == "Service")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from isthmus.embedded.cluster import Cluster
-from isthmus.embedded.server import serve
+from isthmus.embedded.fronts.server import serve
 from tests.support import kubectl
 from tests.support.kubectl import Kubectl
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.embedded import patch, strategic
-from isthmus.embedded.builtin import BUILTIN
-from isthmus.embedded.crds import from_crd
+from isthmus.embedded.kinds.builtin import BUILTIN
+from isthmus.embedded.kinds.crds import from_crd
+from isthmus.embedded.patches import patch, strategic
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.embedded.messages import MESSAGES
-from isthmus.embedded.protobuf import Unreadable, object_of
+from isthmus.embedded.fronts.messages import MESSAGES
+from isthmus.embedded.fronts.protobuf import Unreadable, object_of
 from isthmus.model.wire import JsonObject
 
 

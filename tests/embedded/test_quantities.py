@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.embedded.quantities import canonical
+from isthmus.embedded.kinds.quantities import canonical
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from isthmus.embedded.builtin import BUILTIN
-from isthmus.embedded.kinds import Kind
-from isthmus.embedded.selectors import selection
+from isthmus.embedded.api.selectors import selection
+from isthmus.embedded.kinds.builtin import BUILTIN
+from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.embedded import admission, apply, shapes
-from isthmus.embedded.builtin import BUILTIN
-from isthmus.embedded.kinds import Kind
+from isthmus.embedded.kinds import admission, shapes
+from isthmus.embedded.kinds.builtin import BUILTIN
+from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.patches import apply
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 from tests.embedded.test_apply import updater, who

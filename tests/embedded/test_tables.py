@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.embedded.kinds import Column, Kind
-from isthmus.embedded.tables import age, table, wanted
+from isthmus.embedded.kinds.kind import Column, Kind
+from isthmus.embedded.tables.table import age, table, wanted
 from isthmus.model.wire import JsonObject
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)

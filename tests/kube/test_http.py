@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.embedded.certificates import Authority, Pair
+from isthmus.embedded.fronts.certificates import Authority, Pair
 from isthmus.kube import requests
 from isthmus.kube.client import Client
 from isthmus.kube.credentials import StaticToken

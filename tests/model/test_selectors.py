@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.embedded.labels import requirements
+from isthmus.embedded.api.labels import requirements
 from isthmus.model.selectors import NOTHING, Requirement, Selector
 
 SHOP = {"team": "shop", "tier": "front"}

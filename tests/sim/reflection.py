@@ -10,10 +10,10 @@ from contextlib import suppress
 from random import Random
 from typing import TypeAlias
 
-from isthmus.embedded import effects
 from isthmus.embedded.cluster import Cluster
-from isthmus.embedded.faults import Effect, Faults
-from isthmus.embedded.inprocess import InProcess
+from isthmus.embedded.faults import effects
+from isthmus.embedded.faults.rules import Effect, Faults
+from isthmus.embedded.fronts.inprocess import InProcess
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.exchange import Limits

@@ -15,8 +15,8 @@ import yaml
 from isthmus.cli import story
 from isthmus.cli.render import Style
 from isthmus.embedded.cluster import Cluster
-from isthmus.embedded.kubeconfigs import kubeconfig
-from isthmus.embedded.server import Served, serve
+from isthmus.embedded.fronts.kubeconfigs import kubeconfig
+from isthmus.embedded.fronts.server import Served, serve
 from isthmus.model.errors import Permanent
 
 

@@ -4,17 +4,18 @@ import random as chance
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from isthmus.embedded import lifecycle, seed
-from isthmus.embedded.access import Access
-from isthmus.embedded.addresses import Addresses
-from isthmus.embedded.api import Api
-from isthmus.embedded.builtin import BUILTIN
-from isthmus.embedded.certificates import Authority
-from isthmus.embedded.faults import Faults
-from isthmus.embedded.inprocess import InProcess
-from isthmus.embedded.plane import Plane
-from isthmus.embedded.registry import Registry
-from isthmus.embedded.reviews import REVIEWS
+from isthmus.embedded import seed
+from isthmus.embedded.access.deciding import Access
+from isthmus.embedded.access.reviews import REVIEWS
+from isthmus.embedded.api.plane import Plane
+from isthmus.embedded.api.registry import Registry
+from isthmus.embedded.api.serving import Api
+from isthmus.embedded.consequences import lifecycle
+from isthmus.embedded.consequences.addresses import Addresses
+from isthmus.embedded.faults.rules import Faults
+from isthmus.embedded.fronts.certificates import Authority
+from isthmus.embedded.fronts.inprocess import InProcess
+from isthmus.embedded.kinds.builtin import BUILTIN
 from isthmus.embedded.store import Store
 from isthmus.kube.transport import Transport
 

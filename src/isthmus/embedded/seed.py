@@ -1,7 +1,7 @@
 """What every fresh cluster holds: its namespaces, the API's own Service, the first roles."""
 
-from isthmus.embedded import admission
-from isthmus.embedded.plane import Plane
+from isthmus.embedded.api.plane import Plane
+from isthmus.embedded.kinds import admission
 from isthmus.embedded.store import Key
 from isthmus.model.wire import JsonObject
 

@@ -1,0 +1,75 @@
+"""Which object, list or subresource a path means."""
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from isthmus.embedded.api.refusals import not_found
+from isthmus.embedded.api.registry import Registry
+from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.store import Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A path, understood. No ``name``: the collection."""
+
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @property
+    def resource(self) -> str:
+        return resource(self.kind)
+
+    @property
+    def key(self) -> Key:
+        return Key(self.resource, self.namespace, self.name)
+
+
+def resource(kind: Kind) -> str:
+    """The store's name for all objects of a kind, whatever the version."""
+    return f"{kind.group}/{kind.plural}"
+
+
+def route(path: str, registry: Registry) -> Route | None:
+    """What ``path`` means, or nothing where the real server has no such path either."""
+    match [unquote(part) for part in path.strip("/").split("/")]:
+        case ["api", "v1", *rest]:
+            return _within("", "v1", rest, registry)
+        case ["apis", group, version, *rest]:
+            return _within(group, version, rest, registry)
+    return None
+
+
+def _within(group: str, version: str, rest: list[str], registry: Registry) -> Route | None:
+    namespace = ""
+    match rest:
+        # A namespace's own subresources look like lists of kinds called status and finalize.
+        case ["namespaces", _, plural, *_] if plural not in ("status", "finalize"):
+            namespace, rest = rest[1], rest[2:]
+    if not 1 <= len(rest) <= 3 or not all(rest):
+        return None
+    kind = registry.kind(group, version, rest[0])
+    if kind is None or (namespace and not kind.namespaced):
+        return None
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 else ""
+    if name and kind.namespaced and not namespace:
+        return None
+    if subresource and not serves(kind, subresource):
+        if not kind.strategic and subresource in ("status", "scale"):
+            raise not_found(kind, name)  # The server of custom objects knows these two names.
+        return None
+    return Route(kind=kind, namespace=namespace, name=name, subresource=subresource)
+
+
+def serves(kind: Kind, subresource: str) -> bool:
+    if subresource == "status":
+        return kind.has_status
+    if subresource == "scale":
+        return kind.has_scale
+    return (kind.group, kind.plural, subresource) in (
+        ("", "serviceaccounts", "token"),
+        ("", "namespaces", "finalize"),
+    )

@@ -1,0 +1,216 @@
+"""The request path: from a request to an answer, as kube-apiserver goes it.
+
+Authentication, authorization, discovery and routing happen here; what a verb does is in
+:mod:`listing`, :mod:`watching`, :mod:`writing` and :mod:`deleting`. Nothing waits for anything
+but the next event of a watch, so that a write and all its consequences are one step.
+"""
+
+from collections.abc import Mapping
+
+from isthmus.embedded.access import reviews
+from isthmus.embedded.access.deciding import Access
+from isthmus.embedded.access.principals import Attributes, User
+from isthmus.embedded.api import deleting, discovery, listing, scaling, selectors, watching, writing
+from isthmus.embedded.api.answers import Answer, Form, answered, refused, success
+from isthmus.embedded.api.calls import BODY_LIMIT, Call, check_accepted, object_of
+from isthmus.embedded.api.plane import Plane
+from isthmus.embedded.api.refusals import no_such_resource, not_allowed
+from isthmus.embedded.api.routing import Route, route
+from isthmus.embedded.api.writing import Written
+from isthmus.embedded.consequences import lifecycle
+from isthmus.embedded.kinds import causes
+from isthmus.embedded.status import Refusal
+from isthmus.embedded.tables import table
+from isthmus.kube.transport import Request
+
+__all__ = ["Answer", "Api"]
+
+_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch"}
+
+
+class Api:
+    """Serves one cluster's control plane."""
+
+    def __init__(self, plane: Plane, access: Access) -> None:
+        self._plane = plane
+        self._access = access
+
+    async def handle(self, request: Request, as_of: int | None = None) -> Answer:
+        """Answer ``request``; reads show nothing later than revision ``as_of``, if given."""
+        try:
+            return self._serve(request, as_of)
+        except Refusal as refusal:
+            return refused(refusal)
+
+    def _serve(self, request: Request, as_of: int | None) -> Answer:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        user = self._access.authenticate(headers, request.path)
+        if len(request.body) > BODY_LIMIT:
+            limit = f"limit is {BODY_LIMIT}"
+            raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: {limit}")
+        found = route(request.path, self._plane.registry)
+        if found is None:
+            return self._page(request, headers, user)
+        query = dict(request.query)
+        call = Call(
+            route=found,
+            verb=_verb(request.method, found, query),
+            user=user,
+            registry=self._plane.registry,
+            query=query,
+            headers=headers,
+            body=request.body,
+            now=self._plane.wall(),
+            as_of=as_of,
+        )
+        self._access.authorize(user, _attributes(call))
+        call.check_options()
+        check_accepted(headers.get("accept", ""))
+        answer = self._do(call)
+        lifecycle.settle(self._plane)
+        return answer
+
+    def _page(self, request: Request, headers: Mapping[str, str], user: User) -> Answer:
+        """What is not an object: discovery, health, version."""
+        verb = request.method.lower()
+        self._access.authorize(user, Attributes(verb=verb, path=request.path))
+        if request.method == "GET":
+            kinds = (*self._plane.registry.kinds(),)
+            page = discovery.answer(request.path, headers.get("accept", ""), kinds)
+            if page is not None:
+                return Answer(
+                    status=200, headers={"content-type": page.content_type}, body=page.body
+                )
+        if self._group_served(request.path):
+            raise no_such_resource()
+        text = {"content-type": "text/plain; charset=utf-8"}
+        return Answer(status=404, headers=text, body=b"404 page not found\n")
+
+    def _group_served(self, path: str) -> bool:
+        """Whether a group's own code answers for ``path``; outside, nobody speaks Status."""
+        match path.strip("/").split("/"):
+            case ["api", *_]:
+                return True
+            case ["apis", group, *_]:
+                return any(k.group == group for k in self._plane.registry.builtin())
+        return False
+
+    def _do(self, call: Call) -> Answer:
+        form = self._form(call)
+        if call.kind in reviews.REVIEWS:
+            return self._review(call)
+        match call.verb:
+            case "get":
+                record = listing.get(self._plane, call)
+                if call.route.subresource == "scale":
+                    return answered(200, scaling.scale_of(record.object))
+                return answered(200, form.encoded(record))
+            case "list":
+                return answered(200, listing.page(self._plane, call, form))
+            case "watch":
+                watched = watching.watch(self._plane, call, form)
+                return Answer(
+                    status=200,
+                    headers={"content-type": "application/json"},
+                    stream=watching.stream(self._plane, watched),
+                )
+            case "create" if call.route.subresource == "token":
+                return self._token(call)
+            case "create":
+                return self._written(call, form, writing.create(self._plane, call))
+            case "update":
+                return self._written(call, form, writing.update(self._plane, call))
+            case "patch":
+                return self._written(call, form, writing.change(self._plane, call))
+            case "delete":
+                return self._delete(call, form)
+            case _:
+                return self._delete_all(call, form)
+
+    @staticmethod
+    def _written(call: Call, form: Form, written: Written) -> Answer:
+        said = [f"299 - {causes.shown(warning)}" for warning in written.warnings]
+        headers = {"warning": ", ".join(said)} if said else {}
+        scale = call.route.subresource == "scale"
+        shown = written.object if scale else form.shown(written.object)
+        return answered(201 if written.created else 200, shown, headers)
+
+    def _form(self, call: Call) -> Form:
+        accept = call.headers.get("accept", "")
+        return Form(
+            kind=call.kind,
+            custom=self._plane.registry.custom(call.kind),
+            table=table.wanted(accept),
+            partial="as=PartialObjectMetadata" in accept,
+            include=call.query.get("includeObject", "Metadata"),
+            now=call.now,
+        )
+
+    def _review(self, call: Call) -> Answer:
+        if call.verb != "create":
+            raise not_allowed()
+        return answered(201, reviews.review(self._access, call.user, call.kind, object_of(call)))
+
+    def _token(self, call: Call) -> Answer:
+        namespace, name = call.route.namespace, call.route.name
+        body = object_of(call, reviews.TOKEN_REQUEST)
+        return answered(201, self._access.token_request(namespace, name, body))
+
+    def _delete(self, call: Call, form: Form) -> Answer:
+        wanted = deleting.options(call)
+        done = deleting.delete(self._plane, call.kind, call.route.key, wanted)
+        if done.gone and call.route.resource not in deleting.RETURNED:
+            uid = done.object["metadata"]["uid"]
+            return answered(200, success(call.kind, call.route.name, uid))
+        return answered(200, form.shown(done.object))
+
+    def _delete_all(self, call: Call, form: Form) -> Answer:
+        wanted = deleting.options(call)
+        chosen = selectors.selection(
+            call.kind, call.query.get("labelSelector", ""), call.query.get("fieldSelector", "")
+        )
+        found = [
+            record
+            for record in self._plane.store.scan(call.route.resource, call.route.namespace)
+            if chosen is None or chosen(record.object)
+        ]
+        for record in found:
+            deleting.delete(self._plane, call.kind, record.key, wanted)
+        metadata = {"resourceVersion": str(self._plane.store.revision)}
+        return answered(200, form.listed(found, metadata))
+
+
+def _verb(method: str, found: Route, query: Mapping[str, str]) -> str:
+    watches = query.get("watch", "").lower() in ("true", "1")
+    match method, found.subresource if found.name else None:
+        case "GET", None:
+            return "watch" if watches else "list"
+        case "POST", None:
+            return "create"
+        case "DELETE", None:
+            return "deletecollection"
+        case "GET", "":
+            return "watch" if watches else "get"
+        case "DELETE", "":
+            return "delete"
+        case (("GET" | "PUT" | "PATCH"), ("" | "status" | "scale")):
+            return _VERBS[method]
+        case "POST", "token":
+            return "create"
+        case "PUT", "finalize":
+            return "update"
+    raise not_allowed()
+
+
+def _attributes(call: Call) -> Attributes:
+    found = call.route
+    # The real server lets no namespace's name slip past rules about that namespace.
+    namespace = found.name if found.resource == "/namespaces" else found.namespace
+    return Attributes(
+        verb=call.verb,
+        group=found.kind.group,
+        resource=found.kind.plural,
+        subresource=found.subresource,
+        namespace=namespace,
+        name=found.name,
+    )

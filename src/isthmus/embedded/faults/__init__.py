@@ -1,0 +1,1 @@
+"""Things that go wrong at the boundary, on purpose and on demand."""

@@ -1,0 +1,1 @@
+"""The ways into an embedded cluster: calls inside this process, and HTTPS."""

@@ -1,0 +1,54 @@
+"""What happens to an object between decoding and storing: it is completed, then judged.
+
+The order in the request path is the API server's own, because who owns a field depends on it:
+``filled`` (defaults; the writer owns them), then ``apply.tracked``, then ``prepared`` (what
+the server decides; nobody owns it), then ``judged``. ``admit`` does all but the tracking.
+"""
+
+import copy
+
+from isthmus.embedded.kinds import causes, metadata, shapes
+from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.status import Refusal
+from isthmus.model.wire import JsonObject
+
+
+def admit(kind: Kind, new: JsonObject, old: JsonObject | None) -> JsonObject:
+    """A completed copy of ``new``; raises the Refusal 422 if it may not be stored."""
+    ready = prepared(kind, filled(kind, new), old)
+    judged(kind, ready, old)
+    return ready
+
+
+def filled(kind: Kind, obj: JsonObject) -> JsonObject:
+    """A copy of ``obj`` with its defaults, and without fields that its type does not know."""
+    done = _decoded(kind, obj)
+    kind.fill(done)
+    return done
+
+
+def _decoded(kind: Kind, obj: JsonObject) -> JsonObject:
+    try:
+        if kind.shape:
+            return shapes.decoded(kind.shape, obj)
+        meta = shapes.decoded("meta.ObjectMeta", obj.get("metadata") or {})
+        return {**copy.deepcopy(obj), "metadata": meta}
+    except shapes.Misshapen as error:
+        where = f'{kind.name} in version "{kind.version}"'
+        text = f"{where} cannot be handled as a {kind.name}: {error}"
+        raise Refusal(400, "BadRequest", text) from error
+
+
+def prepared(kind: Kind, new: JsonObject, old: JsonObject | None) -> JsonObject:
+    """A copy of ``new`` with what the server itself decides."""
+    done = copy.deepcopy(new)
+    kind.prepare(done, old)
+    return done
+
+
+def judged(kind: Kind, new: JsonObject, old: JsonObject | None) -> None:
+    """Raise the Refusal 422 that names every wrong field of ``new``."""
+    found = metadata.judge(kind, new, old)
+    found += kind.judge(new, old)
+    if found:
+        raise causes.refusal(kind, new, found)

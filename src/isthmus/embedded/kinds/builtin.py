@@ -1,0 +1,331 @@
+"""The built-in kinds of an embedded cluster, as one table.
+
+Their content is decoded, defaulted and judged like the real server's where users can get it
+wrong. Admission policies are stored and not enforced; nobody runs the workloads.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from isthmus.embedded.kinds import (
+    bindings,
+    crdrules,
+    endpoints,
+    formats,
+    listkeys,
+    services,
+    settings,
+    shapes,
+    workloads,
+)
+from isthmus.embedded.kinds.kind import Kind
+
+_META = listkeys.METADATA
+_ATOMS = listkeys.METADATA_ATOMS
+_CONDITIONS = listkeys.CONDITIONS
+
+_CORE: Final = (
+    Kind(
+        group="",
+        version="v1",
+        name="Namespace",
+        plural="namespaces",
+        singular="namespace",
+        namespaced=False,
+        short_names=("ns",),
+        has_status=True,
+        shape="core.Namespace",
+        lists=_META | _CONDITIONS,
+        atoms=_ATOMS,
+        name_rule=formats.label_name,
+        fill=settings.fill_namespace,
+        prepare=settings.prepare_namespace,
+        judge=settings.judge_namespace,
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="Service",
+        plural="services",
+        singular="service",
+        short_names=("svc",),
+        categories=("all",),
+        has_status=True,
+        shape="core.Service",
+        lists=_META | _CONDITIONS | {"spec.ports": ("port",)},
+        apply_lists={"spec.ports": ("port", "protocol")},
+        key_defaults={"spec.ports": {"protocol": "TCP"}},
+        atoms=_ATOMS | {"spec.selector"},
+        name_rule=formats.label_name,
+        fill=services.fill,
+        prepare=services.prepare,
+        judge=services.judge,
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="Endpoints",
+        plural="endpoints",
+        singular="endpoints",
+        short_names=("ep",),
+        shape="core.Endpoints",
+        lists=_META,
+        atoms=_ATOMS,
+        fill=endpoints.fill,
+        judge=endpoints.judge,
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="Pod",
+        plural="pods",
+        singular="pod",
+        short_names=("po",),
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+        shape="core.Pod",
+        lists=_META | listkeys.POD,
+        apply_lists=listkeys.POD_APPLY,
+        key_defaults=listkeys.POD_KEYS,
+        atoms=_ATOMS | listkeys.POD_ATOMS,
+        fill=workloads.fill_pod,
+        prepare=workloads.prepare_pod,
+        judge=workloads.judge_pod,
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="Node",
+        plural="nodes",
+        singular="node",
+        namespaced=False,
+        short_names=("no",),
+        has_status=True,
+        shape="core.Node",
+        lists=_META | _CONDITIONS | {"spec.podCIDRs": (), "status.addresses": ("type",)},
+        atoms=_ATOMS,
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="Secret",
+        plural="secrets",
+        singular="secret",
+        shape="core.Secret",
+        lists=_META,
+        atoms=_ATOMS,
+        fill=settings.fill_secret,
+        judge=settings.judge_secret,
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="ConfigMap",
+        plural="configmaps",
+        singular="configmap",
+        short_names=("cm",),
+        shape="core.ConfigMap",
+        lists=_META,
+        atoms=_ATOMS,
+        judge=settings.judge_config,
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="ServiceAccount",
+        plural="serviceaccounts",
+        singular="serviceaccount",
+        short_names=("sa",),
+        shape="core.ServiceAccount",
+        lists=_META | {"secrets": ("name",)},
+        atoms=_ATOMS | {"secrets.*"},
+    ),
+    Kind(
+        group="",
+        version="v1",
+        name="Event",
+        plural="events",
+        singular="event",
+        short_names=("ev",),
+        shape="core.Event",
+        lists=_META,
+        atoms=_ATOMS | {"involvedObject", "related"},
+        judge=settings.judge_event,
+    ),
+)
+
+_WORKLOADS: Final = tuple(
+    Kind(
+        group="apps",
+        version="v1",
+        name=name,
+        plural=f"{name.lower()}s",
+        singular=name.lower(),
+        short_names=(short,),
+        categories=("all",),
+        has_status=True,
+        has_scale=name != "DaemonSet",
+        has_generation=True,
+        shape=f"apps.{name}",
+        lists=_META | listkeys.WORKLOAD,
+        apply_lists=listkeys.WORKLOAD_APPLY,
+        key_defaults=listkeys.WORKLOAD_KEYS,
+        atoms=_ATOMS | listkeys.WORKLOAD_ATOMS,
+        fill=fill,
+        judge=judge,
+    )
+    for name, short, fill, judge in (
+        ("Deployment", "deploy", workloads.fill_deployment, workloads.judge_deployment),
+        ("StatefulSet", "sts", workloads.fill_stateful, workloads.judge_stateful),
+        ("DaemonSet", "ds", workloads.fill_daemon, workloads.judge_daemon),
+        ("ReplicaSet", "rs", workloads.fill_replicas, workloads.judge_replicas),
+    )
+)
+
+_ROLES: Final = tuple(
+    Kind(
+        group=bindings.GROUP,
+        version="v1",
+        name=name,
+        plural=f"{name.lower()}s",
+        singular=name.lower(),
+        namespaced=not name.startswith("Cluster"),
+        shape=f"rbac.{name}",
+        lists=_META,
+        atoms=_ATOMS,
+        name_rule=formats.path_segment_name,
+        judge=judge,
+    )
+    for name, judge in (
+        ("Role", bindings.judge_role),
+        ("ClusterRole", bindings.judge_cluster_role),
+    )
+)
+
+_BINDINGS: Final = tuple(
+    Kind(
+        group=bindings.GROUP,
+        version="v1",
+        name=name,
+        plural=f"{name.lower()}s",
+        singular=name.lower(),
+        namespaced=not name.startswith("Cluster"),
+        shape=f"rbac.{name}",
+        lists=_META,
+        atoms=_ATOMS | {"roleRef"},
+        name_rule=formats.path_segment_name,
+        fill=bindings.fill,
+        judge=judge,
+    )
+    for name, judge in (
+        ("RoleBinding", bindings.judge_namespaced),
+        ("ClusterRoleBinding", bindings.judge_cluster),
+    )
+)
+
+_OTHERS: Final = (
+    Kind(
+        group="discovery.k8s.io",
+        version="v1",
+        name="EndpointSlice",
+        plural="endpointslices",
+        singular="endpointslice",
+        has_generation=True,
+        shape="discovery.EndpointSlice",
+        lists=_META,
+        atoms=_ATOMS,
+        fill=endpoints.fill_slice,
+        prepare=endpoints.prepare_slice,
+        judge=endpoints.judge_slice,
+    ),
+    Kind(
+        group="coordination.k8s.io",
+        version="v1",
+        name="Lease",
+        plural="leases",
+        singular="lease",
+        shape="coordination.Lease",
+        lists=_META,
+        atoms=_ATOMS,
+        judge=settings.judge_lease,
+    ),
+    Kind(
+        group="apiextensions.k8s.io",
+        version="v1",
+        name="CustomResourceDefinition",
+        plural="customresourcedefinitions",
+        singular="customresourcedefinition",
+        namespaced=False,
+        short_names=("crd", "crds"),
+        categories=("api-extensions",),
+        has_status=True,
+        has_generation=True,
+        shape="crd.CustomResourceDefinition",
+        lists=_META,
+        apply_lists=_CONDITIONS,
+        atoms=_ATOMS,
+        fill=crdrules.fill,
+        prepare=crdrules.prepare,
+        judge=crdrules.judge,
+    ),
+    Kind(
+        group="policy",
+        version="v1",
+        name="PodDisruptionBudget",
+        plural="poddisruptionbudgets",
+        singular="poddisruptionbudget",
+        short_names=("pdb",),
+        has_status=True,
+        has_generation=True,
+        shape="policy.PodDisruptionBudget",
+        lists=_META | _CONDITIONS,
+        atoms=_ATOMS | {"spec.selector"},
+    ),
+    Kind(
+        group="networking.k8s.io",
+        version="v1",
+        name="NetworkPolicy",
+        plural="networkpolicies",
+        singular="networkpolicy",
+        short_names=("netpol",),
+        has_generation=True,
+        shape="networking.NetworkPolicy",
+        lists=_META,
+        atoms=_ATOMS | {"spec.podSelector"},
+    ),
+    Kind(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        name="ValidatingAdmissionPolicy",
+        plural="validatingadmissionpolicies",
+        singular="validatingadmissionpolicy",
+        namespaced=False,
+        categories=("api-extensions",),
+        has_status=True,
+        has_generation=True,
+        shape="admission.ValidatingAdmissionPolicy",
+        lists=_META | {"spec.matchConditions": ("name",), "spec.variables": ("name",)},
+        apply_lists=_CONDITIONS,
+        atoms=_ATOMS | {"spec.matchConstraints", "spec.paramKind", "spec.variables.*"},
+    ),
+    Kind(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        name="ValidatingAdmissionPolicyBinding",
+        plural="validatingadmissionpolicybindings",
+        singular="validatingadmissionpolicybinding",
+        namespaced=False,
+        categories=("api-extensions",),
+        shape="admission.ValidatingAdmissionPolicyBinding",
+        lists=_META,
+        apply_lists={"spec.validationActions": ()},
+        atoms=_ATOMS | {"spec.matchResources", "spec.paramRef"},
+    ),
+)
+
+BUILTIN: Final[tuple[Kind, ...]] = tuple(
+    replace(kind, zero=shapes.zero(kind.shape), unknown=partial(shapes.unknown, kind.shape))
+    for kind in (*_CORE, *_WORKLOADS, *_ROLES, *_BINDINGS, *_OTHERS)
+)

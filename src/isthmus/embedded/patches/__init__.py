@@ -1,0 +1,1 @@
+"""Changing an object by a patch, and who owns which of its fields. Pure."""
