@@ -16,8 +16,9 @@ elements = st.sampled_from(["f:a", "f:b", PORT, 'v:"x"'])
 sets = st.frozensets(st.lists(elements, min_size=1, max_size=3).map(tuple), max_size=6)
 words = st.sampled_from("xy")
 labels = st.dictionaries(st.sampled_from("abc"), words, max_size=3)
-ports = st.lists(
+ports = st.lists(  # never empty: the API stores no empty list
     st.fixed_dictionaries({"port": st.integers(1, 3)}, optional={"name": words}),
+    min_size=1,
     max_size=3,
     unique_by=lambda port: port["port"],
 )
