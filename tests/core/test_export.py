@@ -192,3 +192,15 @@ def test_a_pod_that_is_not_ready_keeps_its_name() -> None:
     assert isinstance(found, Export)
     assert found.pods == (NamedPod(hostname="db-0", ready=False),)
     assert not found.ready
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_pod_that_is_listed_twice_is_ready_if_either_line_says_so(first: bool) -> None:
+    """While a pod moves from one slice to another, it may be in both."""
+    slices = [
+        slice_of("db", endpoint("10.1.0.1", "db-0", ready=first)),
+        slice_of("db", endpoint("10.1.0.1", "db-0", ready=not first)),
+    ]
+    found = digest(service("db", spec=HEADLESS), slices)
+    assert isinstance(found, Export)
+    assert found.pods == (NamedPod(hostname="db-0", ready=True),)

@@ -262,6 +262,20 @@ def test_a_foreign_slice_under_the_name_of_ours_is_reported() -> None:
     assert local.slices == {theirs.metadata.key: theirs}
 
 
+@pytest.mark.parametrize("label", [names.MANAGED_BY, names.MIRRORED])
+def test_a_slice_that_a_user_has_made_their_own_is_not_seized(label: str) -> None:
+    local = settled(view(WEST, export()), "10.0.0.7")
+    ours = local.slices[IPV4]
+    labels = {key: value for key, value in ours.metadata.labels.items() if key != label}
+    local.edit(replace(ours, metadata=replace(ours.metadata, labels=labels)))
+    theirs = local.slices[IPV4]
+    (report,) = local.settle(view(WEST, export()))
+    assert isinstance(report, Report)
+    assert report.reason == "NameTaken"
+    settled(view(WEST), local=local)
+    assert local.slices == {IPV4: theirs}
+
+
 def test_a_slice_of_ours_that_was_pointed_at_another_service_is_taken_off_it() -> None:
     local = settled(view(WEST, export()), "10.0.0.7")
     local.edit(service("bank"))
