@@ -102,9 +102,14 @@ def started(*arguments: str, home: Path) -> subprocess.Popen[str]:
     )
 
 
+def _east(shown: str) -> list[str]:
+    """What ``kubectl get services`` printed about east, each time."""
+    return shown.split("$ kubectl --context east get services\n")[1:]
+
+
 def test_the_demo_ends_by_itself_when_nobody_watches(tmp_path: Path) -> None:
     process = started("demo", home=tmp_path)
-    printed, complaints = process.communicate(timeout=30)
+    printed, complaints = process.communicate(timeout=60)
     assert (process.returncode, complaints) == (0, "")
     assert "\x1b" not in printed
     shown = re.sub(r" \d+s\n", " 0s\n", printed)
@@ -114,6 +119,9 @@ def test_the_demo_ends_by_itself_when_nobody_watches(tmp_path: Path) -> None:
         "kubernetes   ClusterIP   10.97.0.1    <none>        443/TCP   0s\n"
         "nginx-svc    ClusterIP   None         <none>        80/TCP    0s\n"
     ) in shown
+    mirrors = [sorted(re.findall(r"^(\S+-west) +ClusterIP", part, re.M)) for part in _east(shown)]
+    pods = [f"nginx-set-{number}-west" for number in range(5)]
+    assert mirrors == [[*pods[:3], "nginx-svc-west"], [*pods, "nginx-svc-west"], []]
     assert list(tmp_path.iterdir()) == []
 
 

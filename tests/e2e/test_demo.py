@@ -71,11 +71,16 @@ def test_two_demos_run_side_by_side_and_one_dies(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not kubectl.found(), reason="no kubectl on this machine")
-def test_kubectl_works_with_the_demo_kubeconfig(tmp_path: Path) -> None:
+def test_kubectl_exports_a_service_and_sees_its_mirrors_come_and_go(tmp_path: Path) -> None:
     binary = kubectl.found()[-1]
     with demo(tmp_path / "demo") as running:
         west = (binary, "--context", "west")
         running.run(*west, "label", "service", "nginx-svc", "mirror.linkerd.io/exported=true")
         labelled = running.run(*west, "get", "services", "-l", "mirror.linkerd.io/exported=true")
         assert re.search(r"^nginx-svc +ClusterIP +None +<none> +80/TCP", labelled, re.MULTILINE)
-        assert "nginx-svc" not in running.run(binary, "--context", "east", "get", "services")
+        east = (binary, "--context", "east")
+        for mirror in ("nginx-svc-west", "nginx-set-0-west", "nginx-set-4-west"):
+            running.run(*east, "wait", "--for=create", f"service/{mirror}", "--timeout=30s")
+        running.run(*west, "delete", "service", "nginx-svc")
+        for mirror in ("nginx-svc-west", "nginx-set-0-west", "nginx-set-4-west"):
+            running.run(*east, "wait", "--for=delete", f"service/{mirror}", "--timeout=30s")

@@ -81,7 +81,7 @@ async def check(file: str | None, context: str | None) -> list[Check]:
     try:
         access = _configured(file, context, found.append)
         async with _client(access) as client:
-            await _served(client, access.endpoint.server_url, found.append)
+            await _served(client, access.server.url, found.append)
     except _Failed as failure:
         found.append(failure.check)
     return found
@@ -119,8 +119,8 @@ def _configured(file: str | None, context: str | None, note: Callable[[Check], N
 @asynccontextmanager
 async def _client(access: Access) -> AsyncIterator[Client]:
     try:
-        endpoint = await kubeconfig.settled(access)
-        client = Client(HttpTransport(endpoint), access.credentials)
+        server = await kubeconfig.settled(access)
+        client = Client(HttpTransport(server), access.credentials)
     except IsthmusError as error:
         hint = "the user of this context must have a usable credential"
         raise _Failed(CONFIG, "credential can be had", error, hint) from error
