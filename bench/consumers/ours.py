@@ -104,7 +104,7 @@ class Kept(Generic[T]):
 @asynccontextmanager
 async def _client(target: Target, limits: Limits, *, plain: bool = False) -> AsyncIterator[Client]:
     access = kubeconfig.load([Path(target.kubeconfig)], SystemClock())
-    transport: Transport = HttpTransport(access.endpoint)
+    transport: Transport = HttpTransport(access.server)
     client = Client(Uncompressed(transport) if plain else transport, access.credentials, limits)
     try:
         yield client

@@ -271,7 +271,7 @@ async def controlling(
     by_host = {f"{one.cluster.name}.example": one.cluster for one in targets}
 
     def connect(access: Access) -> Transport:
-        return by_host[urlsplit(access.endpoint.server_url).hostname or ""].transport("none")
+        return by_host[urlsplit(access.server.url).hostname or ""].transport("none")
 
     wire, clock = Wire(east.cluster.transport()), VirtualClock()
     network = air or Air()

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 import yaml
 
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.client import Client
-from isthmus.kube.endpoint import Endpoint
 from isthmus.kube.errors import NotFound
 from isthmus.kube.http import HttpTransport
 from isthmus.kube.resources import LEASES
@@ -61,7 +61,7 @@ def planes() -> Iterator[tuple[ControlPlane, ControlPlane]]:
 
 @asynccontextmanager
 async def reached(plane: ControlPlane) -> AsyncIterator[Place]:
-    endpoint = Endpoint(server_url=plane.url, ca_pem=plane.papers.ca_pem.encode())
+    endpoint = ApiServer(url=plane.url, ca_pem=plane.papers.ca_pem.encode())
     client = Client(Bearer(HttpTransport(endpoint), plane.admin_token))
     try:
         yield Place(plane.settings.name, client)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.server import serve
-from isthmus.kube.endpoint import Endpoint
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.exchange import Limits
 from isthmus.kube.http import HttpTransport
 from isthmus.kube.transport import Transport
@@ -119,8 +119,8 @@ async def _reached(address: Address, compact: Lever, restart: Lever) -> AsyncIte
         middle = await stack.enter_async_context(relay(place.hostname or "", place.port or 443))
 
         def connecting(url: str) -> Callable[[str | None], Transport]:
-            endpoint = Endpoint(server_url=url, ca_pem=address.ca_pem.encode())
-            transport = HttpTransport(endpoint)
+            server = ApiServer(url=url, ca_pem=address.ca_pem.encode())
+            transport = HttpTransport(server)
             stack.push_async_callback(transport.close)
             return lambda token: Bearer(transport, address.admin_token if token is None else token)
 

@@ -69,7 +69,7 @@ async def test_a_plugin_answers_with_a_token(tmp_path: Path, version: str) -> No
     found = access(tmp_path, says({"token": CANARY}, version), apiVersion=version)
     assert await found.credentials.headers() == {"Authorization": f"Bearer {CANARY}"}
     assert await found.credentials.headers() == {"Authorization": f"Bearer {CANARY}"}
-    assert await settled(found) == found.endpoint
+    assert await settled(found) == found.server
     assert runs(tmp_path) == 1
     assert CANARY not in repr(found) + repr(found.credentials)
 

@@ -15,9 +15,9 @@ import pytest
 
 from isthmus.embedded.fronts.certificates import Authority, Pair
 from isthmus.kube import requests
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.client import Client
 from isthmus.kube.credentials import StaticToken
-from isthmus.kube.endpoint import Endpoint
 from isthmus.kube.errors import (
     BadConfig,
     Garbled,
@@ -122,11 +122,11 @@ def context(pair: Pair, clients: Authority | None = None) -> ssl.SSLContext:
     return made
 
 
-def endpoint(url: str, ca: Authority = OURS) -> Endpoint:
-    return Endpoint(server_url=url, ca_pem=ca.pem.encode())
+def at(url: str, ca: Authority = OURS) -> ApiServer:
+    return ApiServer(url=url, ca_pem=ca.pem.encode())
 
 
-async def got(to: Endpoint, **limits: float) -> str:
+async def got(to: ApiServer, **limits: float) -> str:
     """Ask for a Service and return its name; errors pass."""
     shorter = Limits(**({"first_byte": 1.0, "total": 2.0} | limits))  # type: ignore[arg-type]  # ints and floats alike
     client = Client(HttpTransport(to, connect=1.0), StaticToken(TOKEN), shorter)
@@ -136,7 +136,7 @@ async def got(to: Endpoint, **limits: float) -> str:
         await client.close()
 
 
-async def failed(to: Endpoint, **limits: float) -> IsthmusError:
+async def failed(to: ApiServer, **limits: float) -> IsthmusError:
     with pytest.raises(IsthmusError) as caught:
         await got(to, **limits)
     assert TOKEN not in str(caught.value)
@@ -226,7 +226,7 @@ async def test_a_server_that_misbehaves(
     behave: Behaviour, expected: type[IsthmusError], text: str
 ) -> None:
     async with serving(behave, context(GOOD)) as server:
-        error = await failed(endpoint(server.url))
+        error = await failed(at(server.url))
     assert isinstance(error, expected), repr(error)
     assert text in str(error)
     assert str(error).startswith("get services shop/web: ")
@@ -234,13 +234,13 @@ async def test_a_server_that_misbehaves(
 
 async def test_a_server_that_behaves() -> None:
     async with serving(is_well, context(GOOD)) as server:
-        assert await got(endpoint(server.url)) == "web"
+        assert await got(at(server.url)) == "web"
     assert b"authorization: bearer canary-3141" in server.heard[0].lower()
 
 
 async def test_a_path_in_front_of_the_api_is_kept_and_queries_are_encoded() -> None:
     async with serving(is_well, context(GOOD)) as server:
-        transport = HttpTransport(endpoint(f"{server.url}/k8s/clusters/c-1/"))
+        transport = HttpTransport(at(f"{server.url}/k8s/clusters/c-1/"))
         call = requests.list_page(SERVICES, requests.Selection(labels="a in (b,c),d=e&f"))
         async with transport.send(call.request):
             pass
@@ -257,14 +257,14 @@ async def test_a_redirect_is_not_followed_and_the_token_goes_nowhere() -> None:
             await talk.answer(f"307 Go\r\nLocation: {elsewhere.url}/x\r\nContent-Length: 0")
 
         async with serving(points_there, context(GOOD)) as server:
-            error = await failed(endpoint(server.url))
+            error = await failed(at(server.url))
         assert isinstance(error, Rejected)
         assert elsewhere.connections == 0
 
 
 async def test_a_server_that_does_not_speak_tls_is_found_out_in_time() -> None:
     async with serving(nothing, None) as server:
-        error = await failed(endpoint(server.url.replace("http:", "https:")), first_byte=5)
+        error = await failed(at(server.url.replace("http:", "https:")), first_byte=5)
     assert isinstance(error, Unreachable)
     assert "no connection in time" in str(error)
 
@@ -274,7 +274,7 @@ async def test_a_server_that_speaks_plain_http_is_found_out() -> None:
         await talk.say(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
     async with serving(refuses, None) as server:
-        error = await failed(endpoint(server.url.replace("http:", "https:")))
+        error = await failed(at(server.url.replace("http:", "https:")))
     assert isinstance(error, Garbled)
     assert "does not speak TLS" in str(error)
 
@@ -282,7 +282,7 @@ async def test_a_server_that_speaks_plain_http_is_found_out() -> None:
 async def test_nobody_there() -> None:
     async with serving(nothing, None) as server:
         url = server.url
-    error = await failed(endpoint(url))
+    error = await failed(at(url))
     assert isinstance(error, Unreachable)
     assert str(error) == f"get services shop/web: {url}: connection refused"
 
@@ -290,10 +290,10 @@ async def test_nobody_there() -> None:
 async def test_a_certificate_for_another_name_shows_both_names() -> None:
     other = OURS.issue(["kubernetes.default.svc"], NOW)
     async with serving(is_well, context(other)) as server:
-        error = await failed(endpoint(server.url))
+        error = await failed(at(server.url))
         assert not server.heard
-        named_right = Endpoint(
-            server_url=server.url,
+        named_right = ApiServer(
+            url=server.url,
             ca_pem=OURS.pem.encode(),
             tls_server_name="kubernetes.default.svc",
         )
@@ -305,7 +305,7 @@ async def test_a_certificate_for_another_name_shows_both_names() -> None:
 
 async def test_a_certificate_of_another_authority_shows_both() -> None:
     async with serving(is_well, context(GOOD)) as server:
-        error = await failed(endpoint(server.url, THEIRS))
+        error = await failed(at(server.url, THEIRS))
         assert not server.heard
     assert isinstance(error, Untrusted)
     assert "issued by 'CN=ours authority'" in str(error)
@@ -314,12 +314,12 @@ async def test_a_certificate_of_another_authority_shows_both() -> None:
 
 async def test_verification_can_be_switched_off_by_the_owner_of_the_kubeconfig() -> None:
     async with serving(is_well, context(GOOD)) as server:
-        assert await got(Endpoint(server_url=server.url, verify=False)) == "web"
+        assert await got(ApiServer(url=server.url, verify=False)) == "web"
 
 
 async def test_a_client_certificate_that_is_asked_for_and_missing_is_named() -> None:
     async with serving(is_well, context(GOOD, clients=OURS)) as server:
-        error = await failed(endpoint(server.url))
+        error = await failed(at(server.url))
     assert isinstance(error, Unauthorized | Unreachable), repr(error)
 
 
@@ -339,9 +339,7 @@ def test_a_client_certificate_that_cannot_be_used(certificate: bytes, key: bytes
     before = open_files()
     with pytest.raises(BadConfig) as caught:
         HttpTransport(
-            Endpoint(
-                server_url="https://127.0.0.1:1", client_cert_pem=certificate, client_key_pem=key
-            )
+            ApiServer(url="https://127.0.0.1:1", client_cert_pem=certificate, client_key_pem=key)
         )
     assert str(caught.value) == (
         "https://127.0.0.1:1: client certificate and key cannot be used together"
@@ -354,22 +352,20 @@ def test_a_client_certificate_that_cannot_be_used(certificate: bytes, key: bytes
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(BadConfig):
-        HttpTransport(Endpoint(server_url=url))
+        HttpTransport(ApiServer(url=url))
 
 
 def test_a_ca_that_is_none_is_refused() -> None:
     with pytest.raises(BadConfig, match="the CA is not a PEM certificate"):
-        HttpTransport(Endpoint(server_url="https://x", ca_pem=b"nonsense"))
+        HttpTransport(ApiServer(url="https://x", ca_pem=b"nonsense"))
 
 
 def test_the_client_key_and_the_proxy_do_not_show() -> None:
-    shown = repr(
-        Endpoint(server_url="https://x", client_key_pem=b"canary", proxy="http://canary@p")
-    )
+    shown = repr(ApiServer(url="https://x", client_key_pem=b"canary", proxy="http://canary@p"))
     assert "canary" not in shown
 
 
-async def watched(to: Endpoint, **limits: float) -> list[str]:
+async def watched(to: ApiServer, **limits: float) -> list[str]:
     shorter = Limits(**({"first_byte": 1.0, "silence": 0.5} | limits))  # type: ignore[arg-type]  # ints and floats alike
     client = Client(HttpTransport(to, connect=1.0), limits=shorter)
     call = requests.watch(SERVICES, EVERYTHING, "7", 240)
@@ -391,7 +387,7 @@ async def test_a_watch_that_falls_silent_is_given_up() -> None:
 
     async with serving(tells_one, context(GOOD)) as server:
         with pytest.raises(Unreachable, match=r"watch services: silent for 0\.5 s"):
-            await watched(endpoint(server.url))
+            await watched(at(server.url))
 
 
 async def test_a_line_of_a_hundred_megabytes_is_given_up() -> None:
@@ -402,7 +398,7 @@ async def test_a_line_of_a_hundred_megabytes_is_given_up() -> None:
 
     async with serving(tells_all, context(GOOD)) as server:
         with pytest.raises(Garbled, match="longer than 8388608 bytes"):
-            await watched(endpoint(server.url))
+            await watched(at(server.url))
 
 
 async def test_a_watch_that_is_cut_within_an_event_has_broken_off() -> None:
@@ -412,7 +408,7 @@ async def test_a_watch_that_is_cut_within_an_event_has_broken_off() -> None:
 
     async with serving(stops, context(GOOD)) as server:
         with pytest.raises(Unreachable):
-            await watched(endpoint(server.url))
+            await watched(at(server.url))
 
 
 async def promises(talk: Talk) -> None:
@@ -428,7 +424,7 @@ async def promises(talk: Talk) -> None:
 )
 async def test_connections_are_kept_where_that_is_safe(behave: Behaviour, connections: int) -> None:
     async with serving(behave, context(GOOD)) as server:
-        transport = HttpTransport(endpoint(server.url))
+        transport = HttpTransport(at(server.url))
         for _ in range(3):
             async with transport.send(requests.get(SERVICES, WEB).request) as response:
                 assert await anext(response.chunks()) == SERVICE

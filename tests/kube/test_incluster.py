@@ -31,8 +31,8 @@ def mounted(directory: Path) -> Path:
 def test_the_address_comes_from_the_environment(tmp_path: Path, host: str, url: str) -> None:
     environment = {**ENVIRONMENT, "KUBERNETES_SERVICE_HOST": host}
     access = incluster.load(environment, SystemClock(), mounted(tmp_path))
-    assert access.endpoint.server_url == url
-    assert access.endpoint.ca_pem == CA
+    assert access.server.url == url
+    assert access.server.ca_pem == CA
     assert access.namespace == "isthmus"
 
 

@@ -42,12 +42,12 @@ def test_everything_that_a_cluster_can_say_is_understood(tmp_path: Path) -> None
         "unknown-field": "is left alone, as kubectl does",
     }
     access = loaded(written(tmp_path, kubeconfig(cluster=fields)))
-    endpoint = access.endpoint
-    assert endpoint.server_url == "https://api.west.example/k8s/clusters/c-1"
-    assert endpoint.ca_pem == CA.certificate
-    assert endpoint.tls_server_name == "kubernetes"
-    assert endpoint.proxy == fields["proxy-url"]
-    assert endpoint.verify
+    server = access.server
+    assert server.url == "https://api.west.example/k8s/clusters/c-1"
+    assert server.ca_pem == CA.certificate
+    assert server.tls_server_name == "kubernetes"
+    assert server.proxy == fields["proxy-url"]
+    assert server.verify
     assert (access.context, access.namespace, access.warnings) == ("west", "default", ())
     assert CANARY not in repr(access)
 
@@ -79,10 +79,10 @@ def test_files_are_found_relative_to_the_kubeconfig(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     user = {"client-certificate": "crt", "client-key": str(tmp_path / "key")}
     cluster = {"certificate-authority": "./ca", "certificate-authority-data": None}
-    endpoint = loaded(written(tmp_path, kubeconfig(cluster, user))).endpoint
-    assert endpoint.ca_pem == CA.certificate
-    assert (endpoint.client_cert_pem, endpoint.client_key_pem) == ME
-    assert "PRIVATE KEY" not in repr(endpoint)
+    server = loaded(written(tmp_path, kubeconfig(cluster, user))).server
+    assert server.ca_pem == CA.certificate
+    assert (server.client_cert_pem, server.client_key_pem) == ME
+    assert "PRIVATE KEY" not in repr(server)
 
 
 async def test_a_token_file_is_read_again_after_a_minute_and_on_demand(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ async def test_the_first_file_wins_each_name_and_missing_ones_do_no_harm(tmp_pat
     assert files == (first, second)
     access = loaded(*files)
     assert await access.credentials.headers() == {"Authorization": "Bearer mine"}
-    assert access.endpoint.client_cert_pem is None
-    assert await settled(access) == access.endpoint
+    assert access.server.client_cert_pem is None
+    assert await settled(access) == access.server
 
 
 def test_an_explicit_path_beats_the_environment_and_the_home(tmp_path: Path) -> None:

@@ -33,16 +33,16 @@ def refused(content: bytes, policy: Policy | None = None) -> str:
 
 async def test_a_server_an_authority_and_a_token_are_enough() -> None:
     access = restricted.load(raw(kubeconfig(user={"token": f"{CANARY}\n"})), FILE)
-    assert access.endpoint.server_url == "https://192.0.2.1:6443"
-    assert access.endpoint.verify
+    assert access.server.url == "https://192.0.2.1:6443"
+    assert access.server.verify
     assert await access.credentials.headers() == {"Authorization": f"Bearer {CANARY}"}
     assert CANARY not in repr(access)
 
 
 def test_a_client_certificate_is_allowed() -> None:
     user = {"client-certificate-data": b64(ME.certificate), "client-key-data": b64(ME.key)}
-    endpoint = restricted.load(raw(kubeconfig(user=user)), FILE).endpoint
-    assert (endpoint.client_cert_pem, endpoint.client_key_pem) == ME
+    server = restricted.load(raw(kubeconfig(user=user)), FILE).server
+    assert (server.client_cert_pem, server.client_key_pem) == ME
 
 
 def test_a_single_context_needs_not_be_the_current_one() -> None:
@@ -174,8 +174,8 @@ def test_what_is_switched_off_does_no_harm() -> None:
 def test_the_operator_can_allow_a_proxy_and_loopback() -> None:
     fields = {"server": "https://127.0.0.1:6443", "proxy-url": "http://proxy.example:3128"}
     policy = Policy(allow_proxy=True, allow_loopback=True)
-    endpoint = restricted.load(raw(kubeconfig(cluster=fields)), FILE, policy).endpoint
-    assert endpoint.proxy == "http://proxy.example:3128"
+    server = restricted.load(raw(kubeconfig(cluster=fields)), FILE, policy).server
+    assert server.proxy == "http://proxy.example:3128"
 
 
 def test_a_proxy_that_is_allowed_must_not_be_the_metadata_service() -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.credentials import Credentials
-from isthmus.kube.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +11,7 @@ class Access:
     """Where a cluster is and who we are there. ``warnings`` are for the person who asked."""
 
     context: str
-    endpoint: Endpoint
+    server: ApiServer
     credentials: Credentials = field(repr=False)
     namespace: str = "default"
     warnings: tuple[str, ...] = ()

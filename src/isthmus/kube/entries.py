@@ -19,7 +19,7 @@ URL = re.compile(r"[!-~]+")  # visible ASCII: what is left out is read different
 ReadFile: TypeAlias = Callable[[Field, str], bytes | None]
 
 
-def server(cluster: Field) -> SplitResult:
+def server_url(cluster: Field) -> SplitResult:
     """Return the server's URL, checked, without a slash at its end."""
     text = cluster.text("server")
     if text is None:

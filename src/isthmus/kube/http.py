@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from isthmus.kube import tls
-from isthmus.kube.endpoint import Endpoint
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig, Garbled, Unauthorized, Unreachable, Untrusted
 from isthmus.kube.transport import Request
 from isthmus.model.errors import IsthmusError
@@ -32,18 +32,18 @@ FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError, TimeoutError)
 class HttpTransport:
     """Carries requests over HTTP/1.1; implements :class:`isthmus.kube.transport.Transport`."""
 
-    def __init__(self, endpoint: Endpoint, *, connect: float = CONNECT) -> None:
-        self._endpoint = endpoint
+    def __init__(self, server: ApiServer, *, connect: float = CONNECT) -> None:
+        self._server = server
         self._connect = connect
-        self._base = endpoint.server_url.rstrip("/")
+        self._base = server.url.rstrip("/")
         try:
             parts = urlsplit(self._base)
             self._host, self._port = parts.hostname or "", parts.port
         except ValueError:
-            raise BadConfig(f"{endpoint.server_url!r} is not a server's address") from None
+            raise BadConfig(f"{server.url!r} is not a server's address") from None
         if parts.scheme not in ("http", "https") or not self._host:
-            raise BadConfig(f"{endpoint.server_url!r} is not a server's address")
-        self._tls = tls.context(endpoint) if parts.scheme == "https" else None
+            raise BadConfig(f"{server.url!r} is not a server's address")
+        self._tls = tls.context(server) if parts.scheme == "https" else None
         self._session: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
@@ -60,8 +60,8 @@ class HttpTransport:
                 # aiohttp wants large bodies as files, so that it can send them in pieces.
                 data=BytesIO(request.body) if request.body else None,
                 allow_redirects=False,
-                server_hostname=self._endpoint.tls_server_name,
-                proxy=self._endpoint.proxy,
+                server_hostname=self._server.tls_server_name,
+                proxy=self._server.proxy,
             )
         except FOREIGN as error:
             failed = await self._translated(error)
@@ -105,11 +105,11 @@ class HttpTransport:
     async def _distrusted(self, error: Exception) -> IsthmusError:
         if not isinstance(error, ssl.SSLCertVerificationError):
             return Untrusted(f"{self._base}: {error}")
-        name = self._endpoint.tls_server_name or self._host
+        name = self._server.tls_server_name or self._host
         seen = None
-        if self._endpoint.proxy is None:
+        if self._server.proxy is None:
             seen = await tls.presented(self._host, self._port or 443, name)
-        return Untrusted(tls.distrust(error, seen, self._endpoint, name))
+        return Untrusted(tls.distrust(error, seen, self._server, name))
 
 
 class HttpResponse:

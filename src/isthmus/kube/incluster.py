@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isthmus.kube.access import Access
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.credentials import FileToken, read_token
 from isthmus.kube.document import Place
-from isthmus.kube.endpoint import Endpoint
 from isthmus.kube.entries import read, url
 from isthmus.kube.errors import BadConfig
 from isthmus.kube.pem import check_certificates
@@ -28,7 +28,7 @@ def load(environment: Mapping[str, str], clock: Clock, mount: Path = MOUNT) -> A
         )
     # An IPv6 address stands in brackets in a URL (RFC 3986, 3.2.2), but not in the variable.
     bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    server = url(f"https://{bracketed}:{port}", place)
+    address = url(f"https://{bracketed}:{port}", place)
     authorities = _mounted(mount / "ca.crt")
     check_certificates(authorities, Place(str(mount / "ca.crt")))
     token = mount / "token"
@@ -36,7 +36,7 @@ def load(environment: Mapping[str, str], clock: Clock, mount: Path = MOUNT) -> A
     read_token(token, str(token))
     return Access(
         context="in-cluster",
-        endpoint=Endpoint(server_url=server.geturl(), ca_pem=authorities),
+        server=ApiServer(url=address.geturl(), ca_pem=authorities),
         credentials=FileToken(token, clock),
         namespace=_mounted(mount / "namespace").decode("utf-8", "replace").strip() or "default",
     )

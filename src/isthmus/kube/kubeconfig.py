@@ -6,14 +6,21 @@ field. For a kubeconfig that somebody else wrote, see :mod:`isthmus.kube.restric
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.kube.access import Access
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.credentials import Anonymous, Credentials, FileToken, read_token
 from isthmus.kube.document import Field, Place, parse, shown
-from isthmus.kube.endpoint import Endpoint
-from isthmus.kube.entries import authorities, client_certificate, read, server, static_token, url
+from isthmus.kube.entries import (
+    authorities,
+    client_certificate,
+    read,
+    server_url,
+    static_token,
+    url,
+)
 from isthmus.kube.errors import BadConfig
 from isthmus.kube.exec import ExecToken
 from isthmus.kube.plugin import plugin
@@ -57,25 +64,22 @@ def load(files: Sequence[Path], clock: Clock, *, context: str | None = None) -> 
     """Read ``files`` and return the access that ``context``, or the current one, describes."""
     documents = [parse(read(path, Place(str(path))), str(path), aliases=True) for path in files]
     chosen = choose(documents, context)
-    endpoint, warnings = _endpoint(chosen.cluster)
-    endpoint = _with_client_certificate(endpoint, chosen.user)
+    server, warnings = _server(chosen.cluster)
+    server = server.presenting(client_certificate(chosen.user, _from_file))
     return Access(
         context=chosen.name,
-        endpoint=endpoint,
-        credentials=_credentials(chosen, endpoint, clock),
+        server=server,
+        credentials=_credentials(chosen, server, clock),
         namespace=chosen.context.text("namespace") or "default",
         warnings=warnings,
     )
 
 
-async def settled(access: Access) -> Endpoint:
+async def settled(access: Access) -> ApiServer:
     """Return where to connect, with the client certificate of the exec plugin if it issues one."""
     if not isinstance(access.credentials, ExecToken):
-        return access.endpoint
-    pair = await access.credentials.certificate()
-    if pair is None:
-        return access.endpoint
-    return replace(access.endpoint, client_cert_pem=pair[0], client_key_pem=pair[1])
+        return access.server
+    return access.server.presenting(await access.credentials.certificate())
 
 
 def choose(documents: Sequence[Field], wanted: str | None) -> Choice:
@@ -171,8 +175,8 @@ def _path(entry: Field, name: str) -> Path | None:
     return None if text is None else Path(entry.place.file).parent / text
 
 
-def _endpoint(cluster: Field) -> tuple[Endpoint, tuple[str, ...]]:
-    parts = server(cluster)
+def _server(cluster: Field) -> tuple[ApiServer, tuple[str, ...]]:
+    parts = server_url(cluster)
     place = cluster.place / "server"
     insecure = cluster.flag("insecure-skip-tls-verify")
     pem = authorities(cluster, _from_file)
@@ -187,24 +191,17 @@ def _endpoint(cluster: Field) -> tuple[Endpoint, tuple[str, ...]]:
     if parts.scheme == "http":
         warnings.append(str(place.wrong("the connection is not encrypted")))
     proxy = cluster.text("proxy-url")
-    endpoint = Endpoint(
-        server_url=parts.geturl(),
+    server = ApiServer(
+        url=parts.geturl(),
         ca_pem=pem,
         tls_server_name=cluster.text("tls-server-name"),
         proxy=None if proxy is None else url(proxy, cluster.place / "proxy-url").geturl(),
         verify=not insecure,
     )
-    return endpoint, tuple(warnings)
+    return server, tuple(warnings)
 
 
-def _with_client_certificate(endpoint: Endpoint, user: Field) -> Endpoint:
-    pair = client_certificate(user, _from_file)
-    if pair is None:
-        return endpoint
-    return replace(endpoint, client_cert_pem=pair[0], client_key_pem=pair[1])
-
-
-def _credentials(chosen: Choice, endpoint: Endpoint, clock: Clock) -> Credentials:
+def _credentials(chosen: Choice, server: ApiServer, clock: Clock) -> Credentials:
     user = chosen.user
     _refuse_unsupported(user)
     path = _path(user, "tokenFile")
@@ -218,8 +215,8 @@ def _credentials(chosen: Choice, endpoint: Endpoint, clock: Clock) -> Credential
     if token is not None:
         return token
     # As for client-go, a plugin is not asked where the kubeconfig itself holds a credential.
-    if "exec" in user and endpoint.client_cert_pem is None:
-        return ExecToken(plugin(user.inner("exec"), chosen.cluster, endpoint), clock)
+    if "exec" in user and server.client_cert_pem is None:
+        return ExecToken(plugin(user.inner("exec"), chosen.cluster, server), clock)
     return Anonymous()
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.document import Field, Place, shown
-from isthmus.kube.endpoint import Endpoint
 from isthmus.model.wire import Json, JsonObject
 
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -29,7 +29,7 @@ class Plugin:
     patience: float | None = None  # seconds; None takes the usual limit
 
 
-def plugin(entry: Field, cluster: Field, endpoint: Endpoint) -> Plugin:
+def plugin(entry: Field, cluster: Field, server: ApiServer) -> Plugin:
     """Read the ``exec`` of a user; a plugin may be told about the cluster it is asked for."""
     version = entry.text("apiVersion")
     if version not in API_VERSIONS:
@@ -53,7 +53,7 @@ def plugin(entry: Field, cluster: Field, endpoint: Endpoint) -> Plugin:
         env=dict(_variable(each) for each in entry.mappings("env")),
         install_hint=entry.text("installHint") or "",
         interactive=mode,
-        cluster=_told(endpoint, cluster) if entry.flag("provideClusterInfo") else None,
+        cluster=_told(server, cluster) if entry.flag("provideClusterInfo") else None,
     )
 
 
@@ -64,15 +64,15 @@ def _variable(entry: Field) -> tuple[str, str]:
     return name, entry.text("value") or ""
 
 
-def _told(endpoint: Endpoint, cluster: Field) -> JsonObject:
+def _told(server: ApiServer, cluster: Field) -> JsonObject:
     """Return what a plugin with provideClusterInfo is told about the cluster."""
-    authorities = base64.b64encode(endpoint.ca_pem or b"").decode()
+    authorities = base64.b64encode(server.ca_pem or b"").decode()
     told: JsonObject = {
-        "server": endpoint.server_url,
-        "tls-server-name": endpoint.tls_server_name,
-        "insecure-skip-tls-verify": not endpoint.verify,
+        "server": server.url,
+        "tls-server-name": server.tls_server_name,
+        "insecure-skip-tls-verify": not server.verify,
         "certificate-authority-data": authorities,
-        "proxy-url": endpoint.proxy,
+        "proxy-url": server.proxy,
         "config": _extension(cluster),
     }
     return {name: value for name, value in told.items() if value}

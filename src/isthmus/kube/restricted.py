@@ -5,13 +5,13 @@ only what is listed below is allowed, everywhere in the document, used or not; a
 refused by name, and nothing is run, opened or contacted to find out.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from isthmus.kube.access import Access
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.credentials import Anonymous
 from isthmus.kube.document import Field, Place, parse
-from isthmus.kube.endpoint import Endpoint
-from isthmus.kube.entries import authorities, client_certificate, server, static_token, url
+from isthmus.kube.entries import authorities, client_certificate, server_url, static_token, url
 from isthmus.kube.kubeconfig import choose
 from isthmus.model.addresses import refusal
 
@@ -58,12 +58,9 @@ def load(raw: bytes, file: str, policy: Policy | None = None) -> Access:
     _check_fields(document, policy)
     chosen = choose([document], _only_context(document))
     pair = client_certificate(chosen.user, _no_file)
-    endpoint = _endpoint(chosen.cluster, policy)
-    if pair is not None:
-        endpoint = replace(endpoint, client_cert_pem=pair[0], client_key_pem=pair[1])
     return Access(
         context=chosen.name,
-        endpoint=endpoint,
+        server=_server(chosen.cluster, policy).presenting(pair),
         credentials=static_token(chosen.user) or Anonymous(),
         namespace=chosen.context.text("namespace") or "default",
     )
@@ -98,8 +95,8 @@ def _only_context(document: Field) -> str | None:
     return names[0]
 
 
-def _endpoint(cluster: Field, policy: Policy) -> Endpoint:
-    parts = server(cluster)
+def _server(cluster: Field, policy: Policy) -> ApiServer:
+    parts = server_url(cluster)
     place = cluster.place / "server"
     if parts.scheme != "https":
         raise place.wrong("expected a URL with https, found http")
@@ -108,8 +105,8 @@ def _endpoint(cluster: Field, policy: Policy) -> Endpoint:
     if proxy is not None:
         at = cluster.place / "proxy-url"
         _check_host(url(proxy, at).hostname or "", at, policy)
-    return Endpoint(
-        server_url=parts.geturl(),
+    return ApiServer(
+        url=parts.geturl(),
         ca_pem=authorities(cluster, _no_file),
         tls_server_name=cluster.text("tls-server-name"),
         proxy=proxy,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from isthmus.kube.endpoint import Endpoint
+from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig
 
 LOOK = 5.0  # seconds for a second look at a certificate that was not accepted
@@ -34,27 +34,27 @@ class Presented:
         )
 
 
-def context(endpoint: Endpoint) -> ssl.SSLContext:
-    """Return the TLS context for ``endpoint``; raise ``BadConfig`` if a certificate is unusable."""
-    if endpoint.ca_pem is None:
+def context(server: ApiServer) -> ssl.SSLContext:
+    """Return the TLS context for ``server``; raise ``BadConfig`` if a certificate is unusable."""
+    if server.ca_pem is None:
         made = ssl.create_default_context()
     else:
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
-            made.load_verify_locations(cadata=endpoint.ca_pem.decode("ascii"))
+            made.load_verify_locations(cadata=server.ca_pem.decode("ascii"))
         except (ssl.SSLError, ValueError):
-            raise BadConfig(f"{endpoint.server_url}: the CA is not a PEM certificate") from None
+            raise BadConfig(f"{server.url}: the CA is not a PEM certificate") from None
     made.minimum_version = ssl.TLSVersion.TLSv1_2
-    if not endpoint.verify:
+    if not server.verify:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
-    if endpoint.client_cert_pem and endpoint.client_key_pem:
-        with _as_file(endpoint.client_cert_pem + b"\n" + endpoint.client_key_pem) as path:
+    if server.client_cert_pem and server.client_key_pem:
+        with _as_file(server.client_cert_pem + b"\n" + server.client_key_pem) as path:
             try:
                 # A key with a password must fail here; OpenSSL would ask on the terminal.
                 made.load_cert_chain(path, password=lambda: "")
             except (ssl.SSLError, OSError, ValueError):
-                text = f"{endpoint.server_url}: client certificate and key cannot be used together"
+                text = f"{server.url}: client certificate and key cannot be used together"
                 raise BadConfig(text) from None
     return made
 
@@ -113,22 +113,22 @@ async def presented(host: str, port: int, server_name: str) -> Presented | None:
 
 
 def distrust(
-    error: ssl.SSLCertVerificationError, seen: Presented | None, endpoint: Endpoint, name: str
+    error: ssl.SSLCertVerificationError, seen: Presented | None, server: ApiServer, name: str
 ) -> str:
     """Say what we expected and what was there instead."""
     there = f"; it shows {seen}" if seen else ""
     if error.verify_code in NAME_MISMATCH:
-        return f"{endpoint.server_url}: the server's certificate is not for {name!r}{there}"
-    trusted = f", trusted are {_authorities(endpoint)}" if endpoint.ca_pem else ""
+        return f"{server.url}: the server's certificate is not for {name!r}{there}"
+    trusted = f", trusted are {_authorities(server)}" if server.ca_pem else ""
     return (
-        f"{endpoint.server_url}: the server's certificate is not trusted: "
+        f"{server.url}: the server's certificate is not trusted: "
         f"{error.verify_message}{there}{trusted}"
     )
 
 
-def _authorities(endpoint: Endpoint) -> str:
+def _authorities(server: ApiServer) -> str:
     try:
-        found = x509.load_pem_x509_certificates(endpoint.ca_pem or b"")
+        found = x509.load_pem_x509_certificates(server.ca_pem or b"")
     except ValueError:
         return "none"
     return ", ".join(
