@@ -6,6 +6,7 @@ credentials to anybody on the machine who asks.
 """
 
 import re
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 METADATA = frozenset(
@@ -21,6 +22,7 @@ LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
+@lru_cache(maxsize=4096)  # the same few addresses are asked about for every mirror
 def refusal(host: str, *, allow_loopback: bool = False) -> str | None:
     """Tell why ``host``, an IP address or a name, is refused; None if it is not.
 

@@ -1,5 +1,7 @@
 """Gathers what the status of a link is made of, from everywhere it is known."""
 
+from itertools import chain
+
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import Target
 from isthmus.core.status import Facts
@@ -20,7 +22,7 @@ def facts(state: State, target: Target) -> Facts:
         held=tuple(sorted(map(str, target.guard.held))),
         mirrors=len(state.owned[target.uid]),
         refused=refusals(state, target),
-        cluster_uid=target.link.status.cluster_uid if target.rival else target.pinned,
+        cluster_uid=target.identity,
         over_limit=len(target.admitted.excess),
     )
 
@@ -34,11 +36,10 @@ def refusals(state: State, target: Target) -> tuple[RefusedExport, ...]:
         )
     for key in target.admitted.excess:
         found[key] = RefusedExport(namespace=key.namespace, name=key.name, reason="LimitExceeded")
-    for name, report in state.reports.get(target.uid, {}).items():
+    for report in chain.from_iterable(state.reports.get(target.uid, {}).values()):
         key = report.export
-        message = f"{name}: {report.message}"
         found[key] = RefusedExport(
-            namespace=key.namespace, name=key.name, reason=report.reason, message=message
+            namespace=key.namespace, name=key.name, reason=report.reason, message=report.message
         )
     for key, refused in target.refused.items():
         found[key] = RefusedExport(

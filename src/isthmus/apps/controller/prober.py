@@ -12,10 +12,12 @@ from isthmus.core import health
 from isthmus.core.health import Health
 from isthmus.model.addresses import refusal
 from isthmus.model.links import Gateway
+from isthmus.model.syntax import is_port
 from isthmus.model.times import seconds
 
 log = logging.getLogger(__name__)
 
+PERIOD, PATIENCE = 3.0, 5.0  # seconds, where the link says nothing that makes sense
 JITTER = 0.1  # of the period
 RESOLVE_EVERY = 30.0  # seconds; getaddrinfo(3) does not tell how long an answer is good for
 KEEP = 600.0  # seconds for which the last good answer outlives a resolver that fails
@@ -47,15 +49,15 @@ class Prober:
             addresses = await self._addresses(gateway)
             if addresses is not None:
                 self._state.resolved(self._target.uid, addresses)
-            if addresses:
+            if addresses and is_port(gateway.port):
                 await self._probe(addresses, gateway.port)
-            period = seconds(self._target.link.spec.probe.period)
+            period = _seconds(self._target.link.spec.probe.period, PERIOD)
             await self._outside.clock.sleep(period * (1 + JITTER * self._outside.random.random()))
 
     async def _probe(self, addresses: tuple[str, ...], port: int) -> None:
         clock, spec = self._outside.clock, self._target.link.spec.probe
         began = clock.now()
-        answered = await self._is_answered(addresses, port, seconds(spec.timeout))
+        answered = await self._is_answered(addresses, port, _seconds(spec.timeout, PATIENCE))
         now = clock.now()
         if answered:
             self._health = health.succeeded(self._health, now)
@@ -101,7 +103,7 @@ class Prober:
 
     async def _ask(self, host: str, now: float) -> None:
         try:
-            async with asyncio.timeout(seconds(self._target.link.spec.probe.timeout)):
+            async with asyncio.timeout(_seconds(self._target.link.spec.probe.timeout, PATIENCE)):
                 answer = await self._outside.network.resolve(host)
         except OSError as error:
             extra = {"link": self._target.link.cluster, "host": host, "error": str(error)}
@@ -118,3 +120,12 @@ class Prober:
 
 def _is_address(host: str) -> bool:
     return ":" in host or host.replace(".", "").isdigit()
+
+
+def _seconds(text: str, otherwise: float) -> float:
+    """Read a duration that the API server has checked, unless its schema is older than we are."""
+    try:
+        found = seconds(text)
+    except ValueError:
+        return otherwise
+    return found if 0.1 <= found <= 3600 else otherwise

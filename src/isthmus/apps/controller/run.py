@@ -53,7 +53,6 @@ class Controller:
         expected = Expected(outside.clock)
         self.state = State(config.namespace, self.queue.add, self._touch, expected)
         self.sessions = Sessions(self.state, outside, config)
-        self.upkeep = Upkeep(self.state, outside, config, self._is_busy)
         lease = Key(config.namespace, LEASE)
         self.election = Election(
             StoredLease(outside.client, lease),
@@ -62,9 +61,9 @@ class Controller:
             outside.random,
             outside.overrun,
         )
-        self.writer = Writer(
-            outside.client, self.state, expected, self.queue, self.election.still_leading
-        )
+        leading = self.election.still_leading
+        self.writer = Writer(outside.client, self.state, expected, self.queue, leading)
+        self.upkeep = Upkeep(self.state, outside, config, leading, self._is_busy)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set: then finish what is being written, and let others lead."""

@@ -71,6 +71,7 @@ class Session:
         self._trying: asyncio.Task[None] | None = None
         self._client: Client | None = None  # of the current reading
         self._is_live = False  # whether the current reading is up to date
+        self._bad_secret: Contact | None = None
         self._trouble: Contact | None = None  # with a newer reading than the current one
         self._answers: Counter[tuple[str, str, str]] = Counter()  # to clients that are closed
         self._clients: set[Client] = set()
@@ -103,8 +104,9 @@ class Session:
         raw = secret.data.get(FIELD)
         if raw is None:
             message = f"Secret {secret.metadata.key} has no key {FIELD!r}"
-            self._fail(Contact(False, "BadCredentials", message))
+            self._blame_secret(Contact(False, "BadCredentials", message))
             return
+        self._bad_secret = None
         wanted = Wanted(raw, self._target.link.spec.selector.query)
         if wanted != self._published:
             self._published = wanted
@@ -121,7 +123,8 @@ class Session:
                 found = event.object
             if found is None:
                 # A Secret that is gone may be on its way back: what was read stays in use.
-                self._fail(Contact(False, "CredentialsMissing", f"there is no Secret {key}"))
+                missing = Contact(False, "CredentialsMissing", f"there is no Secret {key}")
+                self._blame_secret(missing)
             else:
                 self._secret = found
                 self.refresh()
@@ -179,7 +182,7 @@ class Session:
                 self._fail(_contact(self._duplicate()))
             elif task is not self._current and not reading.is_live and reading.error is not None:
                 self._fail(_contact(reading.error))
-            elif task is self._current and self._trouble is None:
+            elif task is self._current and self._trouble is None and self._bad_secret is None:
                 self._meet(_live_or(reading.error, is_live=reading.is_live))
 
         await reading.run(complete, changed, look)
@@ -190,6 +193,10 @@ class Session:
     def _fail(self, contact: Contact) -> None:
         """Say what keeps the newest reading from replacing the current one."""
         self._trouble = contact
+        self._meet(contact)
+
+    def _blame_secret(self, contact: Contact) -> None:
+        self._bad_secret = contact
         self._meet(contact)
 
     def _meet(self, contact: Contact) -> None:

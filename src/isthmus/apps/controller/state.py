@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from isthmus.apps.controller.expected import GONE, Expected, Thing
 from isthmus.apps.controller.listeners import Listeners
+from isthmus.apps.controller.orphans import Orphans
 from isthmus.apps.controller.remote import Remote, service_of
 from isthmus.apps.controller.target import Contact, Target
 from isthmus.apps.controller.views import ByName, ByService
@@ -45,7 +46,7 @@ class State:
         self.links: Cache[Key, Link] = Cache(_key)
         self.owned = self.services.index(_owner)
         self.owned_slices = self.slices.index(_owner)
-        self.reports: dict[str, dict[Key, Report]] = {}  # by link, then by name
+        self.reports: dict[str, dict[Key, tuple[Report, ...]]] = {}  # by link, then by name
         self._own_namespace = own_namespace
         self._queue = queue
         self._touched = touched
@@ -53,8 +54,7 @@ class State:
         self._slices_of = ByService(self.slices, self.slices.index(service_of))
         self._namespaces = ByName(self.namespaces)
         self._views: dict[str, LinkView] = {}
-        self._orphans: dict[str, set[Key]] = {}
-        self._orphan_of: dict[Key, str] = {}
+        self._orphans = Orphans(self.services.objects, self.claims)
         self._egress: tuple[Address, ...] = ()
         self.listeners = Listeners(self.slices, self.services)
 
@@ -92,7 +92,7 @@ class State:
     def fold_services(self, event: Event[Key, Service]) -> None:
         owners: set[str] = set()
         for change in self.services.fold(event):
-            self._recheck(change.key)
+            self._orphans.recheck(change.key)
             owners |= _owners(change)
             self._add(self._concerned(change), _lane(event))
         self._show(Service, event)
@@ -190,12 +190,13 @@ class State:
 
     def report(self, name: Key, reports: Iterable[Report]) -> None:
         """Note why claimants of ``name`` cannot have it: all of them, none forgets them."""
-        given = {one.link_uid: one for one in reports}
-        for uid in (*given, *(uid for uid, known in self.reports.items() if name in known)):
+        given: dict[str, tuple[Report, ...]] = {}
+        for one in reports:
+            given[one.link_uid] = (*given.get(one.link_uid, ()), one)
+        for uid in given.keys() | {uid for uid, known in self.reports.items() if name in known}:
             known = self.reports.setdefault(uid, {})
-            if known.get(name) != given.get(uid):
+            if known.pop(name, ()) != given.get(uid, ()):
                 self._touched(uid)
-            known.pop(name, None)
             if uid in given:
                 known[name] = given[uid]
 
@@ -220,8 +221,6 @@ class State:
     def _forget(self, uid: str) -> None:
         del self.targets[uid], self._views[uid]
         self.reports.pop(uid, None)
-        for key in self._orphans.pop(uid, ()):
-            del self._orphan_of[key]
         self._add(self.claims.drop(uid), Lane.BULK)
         self._find_rivals()
         self._touched(uid)
@@ -273,24 +272,13 @@ class State:
     def _settle(self, target: Target, names: set[Key], lane: Lane) -> None:
         """See to what follows from changed claims: orphans, the guard's word, names to plan."""
         for name in names:
-            self._recheck(name)
+            self._orphans.recheck(name)
         self._judge({target.uid})
         self._add(names, lane)
 
-    def _recheck(self, name: Key) -> None:
-        """Keep the book of mirrors whose own link does not claim their name."""
-        former = self._orphan_of.pop(name, None)
-        if former is not None:
-            self._orphans[former].discard(name)
-        service = self.services.objects.get(name)
-        owner = "" if service is None else mirror.owner(service.metadata)
-        if owner in self.targets and not self.claims.has(owner, name):
-            self._orphans.setdefault(owner, set()).add(name)
-            self._orphan_of[name] = owner
-
     def _judge(self, uids: Iterable[str]) -> None:
         for target in filter(None, map(self.targets.get, uids)):
-            before, orphans = target.guard, self._orphans.get(target.uid, set())
+            before, orphans = target.guard, self._orphans.of(target.uid)
             if target.is_synced and target.is_armed:
                 mirrors = len(self.owned[target.uid])
                 target.guard = guard.judge(before, mirrors, orphans, target.listing)

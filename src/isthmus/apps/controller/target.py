@@ -70,6 +70,11 @@ class Target:
         )
 
     @property
+    def identity(self) -> str:
+        """The target's identity as it should be recorded: not that of another link's target."""
+        return self.link.status.cluster_uid if self.rival else self.pinned
+
+    @property
     def age(self) -> tuple[str, str]:
         """Sorts links: the oldest first."""
         return self.link.metadata.creation_timestamp or "", self.uid

@@ -12,6 +12,7 @@ from isthmus.apps.controller.namespaces import remove_namespaces
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import Target
+from isthmus.apps.controller.writer import NotLeading
 from isthmus.core.status import Note, notes, status
 from isthmus.kube.resources import EVENTS, LINKS
 from isthmus.model.errors import IsthmusError
@@ -35,11 +36,17 @@ class Upkeep:
     """Writes what links need written. ``busy`` tells whether names wait to be planned."""
 
     def __init__(
-        self, state: State, outside: Outside, config: Config, busy: Callable[[], bool]
+        self,
+        state: State,
+        outside: Outside,
+        config: Config,
+        leading: Callable[[], bool],
+        busy: Callable[[], bool],
     ) -> None:
         self._state = state
         self._outside = outside
         self._config = config
+        self._leading = leading
         self._busy = busy
         self._links: WorkQueue[str] = WorkQueue(outside.clock, random=outside.random)
         self._not_before: dict[str, float] = {}
@@ -63,6 +70,8 @@ class Upkeep:
             for known in (self._not_before, self._tried, self._written, self._recent):
                 known.pop(uid, None)
             return
+        if not self._leading():
+            raise NotLeading(f"link {target.link.cluster}: not leading any more")
         wait = self._wait(target)
         if wait > 0:
             self._links.add_after(uid, wait)
@@ -84,7 +93,7 @@ class Upkeep:
         urgent = (
             target.is_ending
             or FINALIZER not in link.metadata.finalizers
-            or facts(self._state, target).cluster_uid != link.status.cluster_uid
+            or target.identity != link.status.cluster_uid
         )
         if urgent and self._tried.get(link.uid) != link.metadata.resource_version:
             return 0.0
