@@ -1,11 +1,15 @@
 """What a controller does and does not do, on embedded clusters and virtual time."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
+from prometheus_client import generate_latest
 
+from isthmus.apps.controller.metrics import registry
 from isthmus.embedded.faults import effects
 from isthmus.kube.transport import Request
+from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from tests.apps.clusters import (
     LINKS,
@@ -439,3 +443,90 @@ async def test_a_change_of_the_selector_is_followed_without_a_gap() -> None:
         await east.edit(LINKS, "west", {"spec": {"selector": {"matchLabels": {"team": "a"}}}})
         await until(east.mirrors, lambda found: found == mirrored(1), within=60)
         assert not [one for one in running.writes if "web-0-west" in one]
+
+
+async def test_a_secret_that_comes_and_goes_is_no_reason_to_lose_the_target() -> None:
+    east, west = await source(), place("west", 1)
+    await west.create(SERVICES, exported("web"))
+    await east.create(LINKS, link("west"))
+    credentials = secret("west", kubeconfig("west", west.cluster.admin_token))
+    async with controlling(east, [west]) as running:
+        await asyncio.sleep(10)
+        assert await east.condition("Connected") == ("False", "CredentialsMissing")
+        await east.create(PLAIN_SECRETS, credentials)
+        await settled(east, ["web-west"])
+        running.writes.clear()
+        await east.delete(PLAIN_SECRETS, "cluster-credentials-west", "isthmus")
+        await asyncio.sleep(10)
+        assert await east.condition("Connected") == ("False", "CredentialsMissing")
+        await west.create(SERVICES, exported("late"))
+        await settled(east, ["late-west", "web-west"])
+        await east.create(PLAIN_SECRETS, credentials)
+        await asyncio.sleep(10)
+        assert await east.condition("Ready") == ("True", "Ready")
+
+
+async def test_a_target_that_was_rebuilt_behind_its_address_is_not_believed() -> None:
+    east, west = await pair(*web(8))
+    other = place("west", 7)
+    async with controlling(east, [west]) as running:
+        await settled(east, mirrored(8))
+        running.writes.clear()
+        known = {"authorization": f"Bearer {other.cluster.admin_token}"}
+        rebuilt = other.cluster.faults
+        west.cluster.faults.add(
+            lambda request, _serve: rebuilt.handle(replace(request, headers=known))
+        )
+        west.cluster.faults.disconnect()
+        await asyncio.sleep(600)
+        assert mirror_writes(running.writes) == []
+        assert await east.condition("Connected") == ("False", "IdentityChanged")
+        uid = {"status": {"clusterUID": None}}
+        await east.client.merge_patch(LINKS, Key("", "west"), uid, "status")
+        await other.create(SERVICES, exported("new"))
+        await settled(east, ["new-west"], within=120)
+
+
+async def test_secrets_reach_neither_logs_nor_status(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    east, west = await pair(exported("web"))
+    canary = "canary-4711"
+    async with controlling(east, [west]):
+        await settled(east, ["web-west"])
+        for raw in (
+            kubeconfig("west", canary),
+            kubeconfig("west", canary + "\x01"),
+            kubeconfig("west", canary).replace(b"token:", b"tokn:"),
+            kubeconfig("west", canary)[:-30] + b"]" + canary.encode(),
+        ):
+            changed = secret("west", raw)
+            await east.edit(PLAIN_SECRETS, "cluster-credentials-west", changed, "isthmus")
+            await asyncio.sleep(40)
+            assert canary not in str(await east.link())
+            assert (await east.condition("Connected"))[0] == "False"
+    assert canary not in caplog.text
+    assert not any(canary in str(record.__dict__) for record in caplog.records)
+
+
+async def test_metrics_show_links_gateways_requests_and_the_queue() -> None:
+    east, west = await pair(exported("web"), exported("udp"))
+    await east.create(SERVICES, foreign("udp-west"))
+    async with controlling(east, [west]) as running:
+        await settled(east, ["web-west"])
+        text = generate_latest(registry(running.controller)).decode()
+    for line in (
+        'gateway_alive{target_cluster_name="west"} 1.0',
+        'gateway_enabled{target_cluster_name="west"} 1.0',
+        'gateway_probe_latency_ms_bucket{le="20",target_cluster_name="west"}',
+        'gateway_probes{probe_successful="true",target_cluster_name="west"}',
+        'isthmus_mirrors{target_cluster_name="west"} 1.0',
+        'isthmus_refused{reason="NameTaken",target_cluster_name="west"} 1.0',
+        'isthmus_sync_lag_seconds{target_cluster_name="west"} 0.0',
+        'isthmus_cache_divergence_total{target_cluster_name="west"} 0.0',
+        'isthmus_api_requests_total{cluster="west",code="200",resource="services",verb="watch"}',
+        'isthmus_api_requests_total{cluster="east",code="201",resource="services",verb="create"}',
+        "isthmus_leading 1.0",
+        "isthmus_queue_depth 0.0",
+        "isthmus_loop_lag_seconds 0.0",
+    ):
+        assert line in text

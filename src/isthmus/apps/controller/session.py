@@ -123,6 +123,7 @@ class Session:
                 found = event.object
             if found is None:
                 # A Secret that is gone may be on its way back: what was read stays in use.
+                self._secret = None
                 missing = Contact(False, "CredentialsMissing", f"there is no Secret {key}")
                 self._blame_secret(missing)
             else:

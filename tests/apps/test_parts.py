@@ -1,0 +1,118 @@
+"""The smaller parts of the controller, each by itself."""
+
+import json
+import logging
+
+import pytest
+
+from isthmus.apps.controller.config import BadOption, Config
+from isthmus.apps.controller.expected import GONE, PATIENCE, Expected, Thing
+from isthmus.apps.controller.logs import JsonLines, Text
+from isthmus.model.objects import Key, Service
+from isthmus.model.times import seconds
+
+NAME = Key("shop", "web-west")
+WEB = Thing(Service, NAME)
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+
+@pytest.mark.parametrize(
+    "history, rests",
+    [
+        pytest.param("", False, id="nothing written"),
+        pytest.param("write answer:7", True, id="not shown yet"),
+        pytest.param("write answer:7 see:7", False, id="shown after the answer"),
+        pytest.param("write see:7 answer:7", False, id="shown before the answer"),
+        pytest.param("write see:7 see:8 answer:7", False, id="overtaken before the answer"),
+        pytest.param("write see:6 answer:7", True, id="an older version shows nothing"),
+        pytest.param("see:7 write answer:7", True, id="what was seen before does not count"),
+        pytest.param("write answer: gone", False, id="deleted"),
+        pytest.param("write gone answer:", False, id="deleted before the answer"),
+        pytest.param("write answer: see:9", True, id="not deleted"),
+        pytest.param("write answer:7 relist", False, id="a snapshot shows everything"),
+        pytest.param("write answer: write answer:8", True, id="replaced, and not shown"),
+        pytest.param("write answer: write answer:8 gone", True, id="the first half only"),
+        pytest.param("write answer: write answer:8 gone see:8", False, id="both"),
+        pytest.param("write answer:7 wait", False, id="not for ever"),
+        pytest.param("write fail", False, id="a write that failed is none"),
+    ],
+)
+def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool) -> None:
+    clock = Hand()
+    expected = Expected(clock)  # type: ignore[arg-type]  # of a clock it uses the time only
+    for step in history.split():
+        verb, _, version = step.partition(":")
+        match verb:
+            case "write":
+                expected.writing(WEB)
+            case "answer":
+                expected.written(NAME, WEB, version)
+            case "see":
+                expected.seen(WEB, version)
+            case "gone":
+                expected.seen(WEB, GONE)
+            case "relist":
+                expected.relisted(Service)
+            case "fail":
+                expected.failed(WEB)
+            case "wait":
+                clock.time += PATIENCE
+    assert (expected.left(NAME) > 0) == rests
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [("3s", 3.0), ("500ms", 0.5), ("1m30s", 90.0), ("1h", 3600.0)],
+)
+def test_durations_are_read_as_go_writes_them(text: str, expected: float) -> None:
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "3", "s", "-3s", "3 s", "1e9s", "3s junk"])
+def test_anything_else_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
+        seconds(text)
+
+
+@pytest.mark.parametrize(
+    "options, named",
+    [
+        pytest.param({"cluster_name": "East"}, "--cluster-name", id="upper case"),
+        pytest.param({"cluster_name": ""}, "--cluster-name", id="empty"),
+        pytest.param({"cluster_name": "a" * 64}, "--cluster-name", id="too long"),
+        pytest.param({"cluster_name": "east", "namespace": "a/b"}, "--namespace", id="slash"),
+        pytest.param({"cluster_name": "east", "workers": 0}, "--workers", id="no workers"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_by_name(
+    options: dict[str, object], named: str
+) -> None:
+    with pytest.raises(BadOption, match=named):
+        Config(**options)  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_log_line_is_one_line_of_json_with_its_fields() -> None:
+    record = logging.makeLogRecord(
+        {"name": "isthmus", "levelname": "INFO", "msg": "two\nlines", "link": "west", "count": 3}
+    )
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    found = json.loads(line)
+    assert found | {"ts": ""} == {
+        "ts": "",
+        "level": "info",
+        "logger": "isthmus",
+        "message": "two\nlines",
+        "link": "west",
+        "count": 3,
+    }
+    assert "link='west' count=3" in Text().format(record)
