@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
@@ -184,10 +185,15 @@ async def source() -> Place:
     return east
 
 
+@cache
+def definitions() -> tuple[JsonObject, ...]:
+    return tuple(yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml")))
+
+
 async def furnish(east: Place) -> None:
     """Put into a cluster what a controller needs to run there."""
-    for path in sorted(CRDS.glob("*.yaml")):
-        await east.create(PLAIN_DEFINITIONS, yaml.safe_load(path.read_text()))
+    for definition in definitions():
+        await east.create(PLAIN_DEFINITIONS, definition)
     await east.create(PLAIN_NAMESPACES, {"metadata": {"name": "isthmus"}})
     await east.create(SLICES, egress_slice("10.1.0.7", "10.1.0.8"))
 
