@@ -1,5 +1,6 @@
 """Where an API server is and how to know it: what a kubeconfig's cluster comes down to."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 
@@ -18,6 +19,8 @@ class ApiServer:
     tls_server_name: str | None = None  # the name to verify instead of the URL's host
     proxy: str | None = field(default=None, repr=False)
     verify: bool = True  # False only where a person has said so in their own kubeconfig
+    # Tells why we must not connect to an IP address; asked about all that a host name leads to.
+    refusal: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
 
     def presenting(self, pair: tuple[bytes, bytes] | None) -> "ApiServer":
         """Return the same server, to which we show this certificate, proving it with its key."""

@@ -13,12 +13,14 @@ from io import BytesIO
 from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 from isthmus.kube import tls
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig, Garbled, Unauthorized, Unreachable, Untrusted
+from isthmus.kube.resolving import JudgingResolver
 from isthmus.kube.transport import Request
 from isthmus.model.errors import IsthmusError
 
@@ -32,9 +34,16 @@ FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError, TimeoutError)
 class HttpTransport:
     """Carries requests over HTTP/1.1; implements :class:`isthmus.kube.transport.Transport`."""
 
-    def __init__(self, server: ApiServer, *, connect: float = CONNECT) -> None:
+    def __init__(
+        self,
+        server: ApiServer,
+        *,
+        connect: float = CONNECT,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
         self._server = server
         self._connect = connect
+        self._resolver = resolver
         self._base = server.url.rstrip("/")
         try:
             parts = urlsplit(self._base)
@@ -89,13 +98,20 @@ class HttpTransport:
             connector=aiohttp.TCPConnector(
                 ssl=self._tls if self._tls is not None else True,
                 limit=0,  # the client bounds its requests, and watches must never wait
+                resolver=self._names(),
                 socket_factory=_socket,
             ),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect),
+            timeout=aiohttp.ClientTimeout(total=None, connect=self._connect),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         )
         return self._session
+
+    def _names(self) -> AbstractResolver:
+        """Return what resolves names here: as other programs on this machine do, but judged."""
+        found = self._resolver or aiohttp.ThreadedResolver()
+        refusal = self._server.refusal
+        return found if refusal is None else JudgingResolver(found, refusal)
 
     async def _translated(self, error: Exception) -> IsthmusError:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -106,10 +122,18 @@ class HttpTransport:
         if not isinstance(error, ssl.SSLCertVerificationError):
             return Untrusted(f"{self._base}: {error}")
         name = self._server.tls_server_name or self._host
-        seen = None
-        if self._server.proxy is None:
-            seen = await tls.presented(self._host, self._port or 443, name)
-        return Untrusted(tls.distrust(error, seen, self._server, name))
+        return Untrusted(tls.distrust(error, await self._shown(name), self._server, name))
+
+    async def _shown(self, name: str) -> tls.Presented | None:
+        """Look again at the certificate; the name may lead elsewhere by now, so it is judged."""
+        if self._server.proxy is not None:
+            return None
+        port = self._port or 443
+        try:
+            found = await self._names().resolve(self._host, port, socket.AF_UNSPEC)
+        except (OSError, BadConfig):
+            return None
+        return await tls.presented([each["host"] for each in found], port, name)
 
 
 class HttpResponse:

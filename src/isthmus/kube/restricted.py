@@ -6,6 +6,7 @@ refused by name, and nothing is run, opened or contacted to find out.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from isthmus.kube.access import Access
 from isthmus.kube.apiserver import ApiServer
@@ -110,6 +111,7 @@ def _server(cluster: Field, policy: Policy) -> ApiServer:
         ca_pem=authorities(cluster, _no_file),
         tls_server_name=cluster.text("tls-server-name"),
         proxy=proxy,
+        refusal=partial(refusal, allow_loopback=policy.allow_loopback),
     )
 
 

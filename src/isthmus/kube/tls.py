@@ -4,8 +4,8 @@ import asyncio
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -91,17 +91,26 @@ def described(certificate: x509.Certificate) -> Presented:
     )
 
 
-async def presented(host: str, port: int, server_name: str) -> Presented | None:
+async def presented(hosts: Sequence[str], port: int, server_name: str) -> Presented | None:
     """Look again, trusting nobody and sending nothing, at the certificate that was refused."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOOK):
+            for host in hosts:
+                found = await _presented(host, port, server_name)
+                if found is not None:
+                    return found
+    return None
+
+
+async def _presented(host: str, port: int, server_name: str) -> Presented | None:
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
     try:
-        async with asyncio.timeout(LOOK):
-            _, writer = await asyncio.open_connection(
-                host, port, ssl=trusting, server_hostname=server_name
-            )
-    except (OSError, TimeoutError):
+        _, writer = await asyncio.open_connection(
+            host, port, ssl=trusting, server_hostname=server_name
+        )
+    except OSError:
         return None
     try:
         der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
