@@ -11,10 +11,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from isthmus.model.errors import Permanent
+
 # Below the range from which Linux picks the ports of outgoing connections (32768 and up), so
 # that no stranger's connection can take a port while a restarted server is away from it.
 PORTS = range(15000, 20000)
 PREFIX = "isthmus-lab-"
+
+
+class NoPorts(Permanent):
+    """So many ports are in use that none is left for a new lab."""
 
 
 def claim(name: str) -> socket.socket | None:
@@ -42,6 +48,8 @@ def free_ports(count: int) -> Iterator[tuple[int, ...]]:
                 found.append(port)
             if len(found) == count:
                 break
+        if len(found) < count:
+            raise NoPorts(f"{len(found)} of {count} ports are free on loopback; end other labs")
         yield tuple(found)
 
 

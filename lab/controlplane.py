@@ -71,13 +71,11 @@ class ControlPlane:
         revision = state["header"]["revision"]
         self._etcd("/v3/kv/compaction", {"revision": revision, "physical": True})
 
-    def restart_apiserver(self) -> None:
-        """Crash the API server and start it again on the same port; etcd keeps the state."""
-        self.begin_restart()
-        self.end_restart()
-
     def begin_restart(self) -> None:
-        """The part of a restart that returns at once, for callers with other work to do."""
+        """Crash the API server and launch it again on the same port; etcd keeps the state.
+
+        This part of a restart returns at once, for callers with other work to do.
+        """
         self.supervisor.launch(self.supervisor.crash(API_SERVER.name))
 
     def end_restart(self) -> None:

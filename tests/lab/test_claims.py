@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.claims import PREFIX, claim, data_directory, free_ports
+from lab import claims
+from lab.claims import PREFIX, NoPorts, claim, data_directory, free_ports
 
 
 def test_a_name_is_held_once_and_can_be_given_back() -> None:
@@ -27,14 +28,21 @@ def test_two_labs_never_share_a_port() -> None:
         assert len({*one, *two}) == 6
 
 
-def test_a_port_that_is_in_use_is_not_given_out() -> None:
-    with free_ports(1) as (port,):
-        pass
+def test_a_port_that_is_in_use_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", port))
+        # The kernel picks one that nobody has, whatever else runs on this machine.
+        taken.bind(("127.0.0.1", 0))
         taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(claims, "PORTS", (port, *claims.PORTS))
         with free_ports(1) as (other,):
             assert other != port
+
+
+def test_too_few_ports_are_a_clear_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "PORTS", ())
+    with pytest.raises(NoPorts, match="0 of 3 ports"), free_ports(3):
+        pass
 
 
 def test_a_folder_goes_with_its_lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
