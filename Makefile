@@ -41,7 +41,7 @@ lint: $(READY) ## Formatting, lint, types and import rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 format: $(READY) ## Let ruff format and mend what it can
 	@$(BIN)/ruff format .
