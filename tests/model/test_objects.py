@@ -22,10 +22,8 @@ from isthmus.model.objects import (
     LoadBalancer,
     Metadata,
     Namespace,
-    Node,
     ObjectReference,
     OwnerReference,
-    Pod,
     Secret,
     Service,
     ServiceAccount,
@@ -163,32 +161,6 @@ def test_a_load_balancer_shows_its_addresses() -> None:
     found = read(Service, NAMED | {"status": status})
     ingress = (Ingress(ip="203.0.113.9"), Ingress(hostname="lb.example"))
     assert found.status == ServiceStatus(load_balancer=LoadBalancer(ingress=ingress))
-
-
-def test_a_pod_shows_whose_it_is_and_where() -> None:
-    pod = read(
-        Pod,
-        NAMED
-        | {
-            "spec": {"serviceAccountName": "web", "containers": [{"name": "x"}]},
-            "status": {"phase": "Running", "podIP": "10.0.0.7", "podIPs": [{"ip": "10.0.0.7"}]},
-        },
-    )
-    assert (pod.spec.service_account_name, pod.status.pod_ip) == ("web", "10.0.0.7")
-    assert [one.ip for one in pod.status.pod_ips] == ["10.0.0.7"]
-
-
-def test_a_node_shows_its_networks_and_addresses() -> None:
-    node = read(
-        Node,
-        {
-            "metadata": {"name": "n1"},
-            "spec": {"podCIDRs": ["10.1.0.0/24"]},
-            "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]},
-        },
-    )
-    assert node.spec.pod_cidrs == ("10.1.0.0/24",)
-    assert node.status.addresses[0].address == "192.0.2.1"
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,12 @@ def watch_list(resource: Resource[T], selection: Selection, seconds: int) -> Cal
     return _watch(resource, selection, seconds, query)
 
 
-def create(resource: Resource[T], obj: T, *, manager: str, dry_run: bool = False) -> Call[T]:
+def create(resource: Resource[T], obj: T, *, manager: str) -> Call[T]:
     key = key_of(obj)
     path = resource.collection(key.namespace)
-    query = _given(fieldManager=manager, dryRun="All" if dry_run else "")
+    body = encoded(resource, obj)
     return _call(
-        "create", resource, str(key), _with_body("POST", path, query, encoded(resource, obj))
+        "create", resource, str(key), _with_body("POST", path, _given(fieldManager=manager), body)
     )
 
 

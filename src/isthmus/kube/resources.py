@@ -76,8 +76,6 @@ ENDPOINT_SLICES = Resource(
 NAMESPACES = Resource(
     type=objects.Namespace, kind="Namespace", plural="namespaces", namespaced=False
 )
-PODS = Resource(type=objects.Pod, kind="Pod", plural="pods")
-NODES = Resource(type=objects.Node, kind="Node", plural="nodes", namespaced=False)
 SECRETS = Resource(type=objects.Secret, kind="Secret", plural="secrets", secret=True)
 CONFIG_MAPS = Resource(type=objects.ConfigMap, kind="ConfigMap", plural="configmaps")
 SERVICE_ACCOUNTS = Resource(
@@ -85,19 +83,6 @@ SERVICE_ACCOUNTS = Resource(
 )
 LEASES = Resource(type=objects.Lease, kind="Lease", plural="leases", group="coordination.k8s.io")
 EVENTS = Resource(type=objects.Event, kind="Event", plural="events", group="events.k8s.io")
-DEPLOYMENTS = Resource(
-    type=objects.Deployment, kind="Deployment", plural="deployments", group="apps"
-)
-STATEFUL_SETS = Resource(
-    type=objects.StatefulSet, kind="StatefulSet", plural="statefulsets", group="apps"
-)
-DEFINITIONS = Resource(
-    type=objects.CustomResourceDefinition,
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    group="apiextensions.k8s.io",
-    namespaced=False,
-)
 LINKS = Resource(
     type=links.Link,
     kind="Link",
@@ -127,17 +112,4 @@ SELF_ACCESS_REVIEWS = Resource(
     plural="selfsubjectaccessreviews",
     group="authorization.k8s.io",
     namespaced=False,
-)
-ACCESS_REVIEWS = Resource(
-    type=reviews.SubjectAccessReview,
-    kind="SubjectAccessReview",
-    plural="subjectaccessreviews",
-    group="authorization.k8s.io",
-    namespaced=False,
-)
-LOCAL_ACCESS_REVIEWS = Resource(
-    type=reviews.LocalSubjectAccessReview,
-    kind="LocalSubjectAccessReview",
-    plural="localsubjectaccessreviews",
-    group="authorization.k8s.io",
 )

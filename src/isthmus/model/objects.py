@@ -175,51 +175,6 @@ class Namespace(Value, frozen=True, kw_only=True):
     status: NamespaceStatus = NamespaceStatus()
 
 
-class PodSpec(Value, frozen=True, kw_only=True):
-    service_account_name: str = ""
-    node_name: str = ""
-    hostname: str = ""
-    subdomain: str = ""
-    host_network: bool = False
-
-
-class PodIP(Value, frozen=True, kw_only=True):
-    ip: str = ""
-
-
-class PodStatus(Value, frozen=True, kw_only=True):
-    phase: str = ""
-    pod_ip: str = field(default="", name="podIP")
-    pod_ips: tuple[PodIP, ...] = field(default=(), name="podIPs")
-    conditions: tuple[Condition, ...] = ()
-
-
-class Pod(Value, frozen=True, kw_only=True):
-    metadata: Metadata
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
-
-
-class NodeAddress(Value, frozen=True, kw_only=True):
-    type: str
-    address: str
-
-
-class NodeSpec(Value, frozen=True, kw_only=True):
-    pod_cidrs: tuple[str, ...] = field(default=(), name="podCIDRs")
-
-
-class NodeStatus(Value, frozen=True, kw_only=True):
-    addresses: tuple[NodeAddress, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-
-
-class Node(Value, frozen=True, kw_only=True):
-    metadata: Metadata
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
-
-
 class Secret(Value, frozen=True, kw_only=True):
     metadata: Metadata
     type: str = "Opaque"
@@ -256,11 +211,6 @@ class Lease(Value, frozen=True, kw_only=True):
     spec: LeaseSpec = LeaseSpec()
 
 
-class EventSeries(Value, frozen=True, kw_only=True):
-    count: int
-    last_observed_time: str
-
-
 class Event(Value, frozen=True, kw_only=True):
     """A note about an object, of ``events.k8s.io/v1``."""
 
@@ -273,49 +223,3 @@ class Event(Value, frozen=True, kw_only=True):
     note: str = ""
     type: str = ""
     regarding: ObjectReference = ObjectReference()
-    series: EventSeries | None = None
-
-
-class Replicas(Value, frozen=True, kw_only=True):
-    """How many pods a Deployment or StatefulSet is asked for."""
-
-    replicas: int | None = None
-
-
-class Rollout(Value, frozen=True, kw_only=True):
-    """How far a Deployment or StatefulSet has got."""
-
-    observed_generation: int = 0
-    replicas: int = 0
-    ready_replicas: int = 0
-    updated_replicas: int = 0
-    available_replicas: int = 0
-    conditions: tuple[Condition, ...] = ()
-
-
-class Deployment(Value, frozen=True, kw_only=True):
-    """For reading only: it does not carry what writing one takes."""
-
-    metadata: Metadata
-    spec: Replicas = Replicas()
-    status: Rollout = Rollout()
-
-
-class StatefulSet(Value, frozen=True, kw_only=True):
-    """For reading only: it does not carry what writing one takes."""
-
-    metadata: Metadata
-    spec: Replicas = Replicas()
-    status: Rollout = Rollout()
-
-
-class DefinitionStatus(Value, frozen=True, kw_only=True):
-    conditions: tuple[Condition, ...] = ()
-    stored_versions: tuple[str, ...] = ()
-
-
-class CustomResourceDefinition(Value, frozen=True, kw_only=True):
-    """For reading only: whether a kind of ours exists and is being served."""
-
-    metadata: Metadata
-    status: DefinitionStatus = DefinitionStatus()

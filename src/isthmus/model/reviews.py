@@ -5,7 +5,7 @@ The API answers in the same object's ``status`` and stores nothing.
 
 from collections.abc import Mapping
 
-from isthmus.model.objects import Metadata, Value
+from isthmus.model.objects import Value
 
 
 class User(Value, frozen=True, kw_only=True):
@@ -35,19 +35,9 @@ class TokenReview(Value, frozen=True, kw_only=True):
     status: TokenReviewStatus = TokenReviewStatus()
 
 
-class BoundObject(Value, frozen=True, kw_only=True):
-    """The object whose deletion ends a token's life."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-
-
 class TokenRequestSpec(Value, frozen=True, kw_only=True):
     audiences: tuple[str, ...] = ()
     expiration_seconds: int | None = None
-    bound_object_ref: BoundObject | None = None
 
 
 class TokenRequestStatus(Value, frozen=True, kw_only=True):
@@ -82,15 +72,6 @@ class SelfSubjectAccessReviewSpec(Value, frozen=True, kw_only=True):
     non_resource_attributes: NonResourceAttributes | None = None
 
 
-class SubjectAccessReviewSpec(Value, frozen=True, kw_only=True):
-    user: str = ""
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = {}
-    resource_attributes: ResourceAttributes | None = None
-    non_resource_attributes: NonResourceAttributes | None = None
-
-
 class AccessStatus(Value, frozen=True, kw_only=True):
     allowed: bool = False
     denied: bool = False
@@ -102,19 +83,4 @@ class SelfSubjectAccessReview(Value, frozen=True, kw_only=True):
     """May we do this ourselves?"""
 
     spec: SelfSubjectAccessReviewSpec
-    status: AccessStatus = AccessStatus()
-
-
-class SubjectAccessReview(Value, frozen=True, kw_only=True):
-    """May somebody else do this, anywhere?"""
-
-    spec: SubjectAccessReviewSpec
-    status: AccessStatus = AccessStatus()
-
-
-class LocalSubjectAccessReview(Value, frozen=True, kw_only=True):
-    """May somebody else do this in the namespace of the review?"""
-
-    metadata: Metadata
-    spec: SubjectAccessReviewSpec
     status: AccessStatus = AccessStatus()
