@@ -14,8 +14,9 @@ from isthmus.kube.codec import Page
 from isthmus.kube.errors import Expired, Forbidden, Garbled, Rejected, Throttled, Unreachable
 from isthmus.kube.exchange import Limits
 from isthmus.kube.reflect import Source, reflect
-from isthmus.kube.reflector import Audit, List, Reflector, State, Stream, Wait, Watch
+from isthmus.kube.reflector import Reflector, State
 from isthmus.kube.resources import SERVICES
+from isthmus.kube.steps import Audit, List, Stream, Wait, Watch
 from isthmus.kube.watch import Bookmark
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key, Metadata, Service

@@ -10,9 +10,10 @@ from typing import Generic, TypeAlias, TypeVar, assert_never
 from isthmus.kube import requests
 from isthmus.kube.client import Client
 from isthmus.kube.errors import Garbled
-from isthmus.kube.reflector import Audit, List, Reflector, Step, Stream, Wait, Watch
+from isthmus.kube.reflector import Reflector
 from isthmus.kube.requests import EVERYTHING, Call, Selection
 from isthmus.kube.resources import Resource
+from isthmus.kube.steps import Audit, List, Step, Stream, Wait, Watch
 from isthmus.kube.watch import WatchDecoder
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
-from typing import Generic, TypeAlias, TypeVar, assert_never
+from typing import Generic, TypeVar, assert_never
 
 from isthmus.kube.audit import Auditor, Comparison, Intervals
 from isthmus.kube.codec import Bad, Page, key_of
@@ -26,6 +26,7 @@ from isthmus.kube.errors import (
     Unavailable,
     Unreachable,
 )
+from isthmus.kube.steps import Audit, List, Step, Stream, Wait, Watch
 from isthmus.kube.watch import Bookmark, Failed, Seen, WatchEvent
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
@@ -63,37 +64,6 @@ class Timing:
     audit: Intervals = AUDIT
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class List:
-    """Read the whole list and report it by ``listed``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """Compare the whole list with what we have, and report the result by ``audited``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Watch from nothing: the initial state comes first, as events."""
-
-    seconds: int
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    version: str
-    seconds: int
-
-
-Step: TypeAlias = Wait | List | Audit | Stream | Watch
-
-
 @dataclass(slots=True)
 class Session:
     """What one watch has brought so far."""
@@ -110,6 +80,15 @@ class Initial(Generic[T]):
     objects: dict[Key, T] = field(default_factory=dict)
     bad: dict[Key, Bad] = field(default_factory=dict)
 
+    def add(self, seen: Seen[T]) -> None:
+        self.objects.pop(seen.key, None)
+        self.bad.pop(seen.key, None)
+        match seen.event:
+            case Put(obj):
+                self.objects[seen.key] = obj
+            case Bad() as bad:
+                self.bad[seen.key] = bad
+
 
 class Reflector(Generic[T]):
     """The reflection of one collection: what is known about it, and what to do next."""
@@ -125,9 +104,7 @@ class Reflector(Generic[T]):
         changed: Callable[[State], object] = lambda _: None,
     ) -> None:
         self.state = State.CONNECTING
-        self.since = 0.0  # when the state last changed
         self.synced_at: float | None = None  # when the last complete snapshot came
-        self.heard_at: float | None = None  # when the server last said anything
         self.error: IsthmusError | None = None  # what is wrong now
         self.snapshots = 0
         self.divergences = 0  # objects that a watch had got wrong
@@ -162,7 +139,7 @@ class Reflector(Generic[T]):
         if lost:
             self.divergences += lost
             self._version = None
-            self._enter(State.STALE, now)
+            self._enter(State.STALE)
         if soon < self._not_before:
             return Wait(self._not_before - now)
         if self._version is None:
@@ -178,9 +155,19 @@ class Reflector(Generic[T]):
         return Watch(self._version, self._watch_seconds())
 
     def listed(self, page: Page[T], now: float) -> Event[Key, T]:
-        """Take in a complete list."""
-        self.heard_at = now
-        return self._snapshot(page, now)
+        """Take in a complete list, which replaces everything before it."""
+        self._known = {key_of(obj): obj for obj in page.objects}
+        self._known |= dict.fromkeys(bad.key for bad in page.bad)
+        self.unreadable = {}
+        for bad in page.bad:
+            self._remember(bad)
+        self._version = page.resource_version
+        self._auditor.restart(now)
+        self.snapshots += 1
+        self.synced_at = now
+        self.error = None
+        self._enter(State.SYNCED)
+        return Listed(page.objects, frozenset(bad.key for bad in page.bad))
 
     def comparison(self) -> Comparison[T]:
         """Return something to compare the server's list with."""
@@ -188,7 +175,6 @@ class Reflector(Generic[T]):
 
     def audited(self, comparison: Comparison[T], now: float) -> None:
         """Take in a comparison with a complete list."""
-        self.heard_at = now
         self._auditor.suspect(comparison.differences(), now)
 
     def audit_failed(self, error: IsthmusError, now: float) -> None:
@@ -198,18 +184,16 @@ class Reflector(Generic[T]):
 
     def opened(self, now: float) -> None:
         """A watch has been accepted."""
-        self.heard_at = now
         self._session.opened_at = now
         if self._initial is None:
             self._auditor.opened(now)
             self.error = None
-            self._enter(State.SYNCED, now)
+            self._enter(State.SYNCED)
         elif self.synced_at is None:
-            self._enter(State.SYNCING, now)
+            self._enter(State.SYNCING)
 
     def received(self, event: WatchEvent[T], now: float) -> Event[Key, T] | None:
         """Take in an event and return what it means; raise the error that it stands for."""
-        self.heard_at = now
         match event:
             case Failed(error):
                 if self._initial:
@@ -258,7 +242,7 @@ class Reflector(Generic[T]):
             self._stuck = 0
             another_way = isinstance(error, Expired)
         self.error = error
-        self._enter(State.CONNECTING if self.synced_at is None else State.STALE, now)
+        self._enter(State.CONNECTING if self.synced_at is None else State.STALE)
         at_once = another_way and self._failures == 1
         self._not_before = now if at_once else now + self._pause(error)
 
@@ -293,12 +277,12 @@ class Reflector(Generic[T]):
             return None
         initial, self._initial = self._initial, None
         page = Page(tuple(initial.objects.values()), tuple(initial.bad.values()), version)
-        return self._snapshot(page, now)
+        return self.listed(page, now)
 
     def _seen(self, seen: Seen[T]) -> Event[Key, T] | None:
         self._session.progressed = True
         if self._initial is not None:
-            self._add(self._initial, seen)
+            self._initial.add(seen)
             return None
         self._version = seen.version
         self._auditor.explained(seen.key)
@@ -314,29 +298,6 @@ class Reflector(Generic[T]):
         self.unreadable.pop(seen.key, None)
         return seen.event
 
-    def _add(self, initial: Initial[T], seen: Seen[T]) -> None:
-        initial.objects.pop(seen.key, None)
-        initial.bad.pop(seen.key, None)
-        match seen.event:
-            case Put(obj):
-                initial.objects[seen.key] = obj
-            case Bad() as bad:
-                initial.bad[seen.key] = bad
-
-    def _snapshot(self, page: Page[T], now: float) -> Event[Key, T]:
-        self._known = {key_of(obj): obj for obj in page.objects}
-        self._known |= dict.fromkeys(bad.key for bad in page.bad)
-        self.unreadable = {}
-        for bad in page.bad:
-            self._remember(bad)
-        self._version = page.resource_version
-        self._auditor.restart(now)
-        self.snapshots += 1
-        self.synced_at = now
-        self.error = None
-        self._enter(State.SYNCED, now)
-        return Listed(page.objects, frozenset(bad.key for bad in page.bad))
-
     def _remember(self, bad: Bad) -> None:
         """Keep the reason, within bounds: a hostile server must not fill our memory."""
         if bad.key in self.unreadable or len(self.unreadable) < NAMED:
@@ -346,7 +307,7 @@ class Reflector(Generic[T]):
         timing = self._timing
         return round(self._random.uniform(timing.shortest_watch, timing.longest_watch))
 
-    def _enter(self, state: State, now: float) -> None:
+    def _enter(self, state: State) -> None:
         if state is not self.state:
-            self.state, self.since = state, now
+            self.state = state
             self._changed(state)
