@@ -19,7 +19,9 @@ MANY = keys(*range(30))
     "mirrors, orphans, held",
     [
         pytest.param(100, 0, False, id="nothing to delete"),
-        pytest.param(5, 5, False, id="five may go, even if that is all"),
+        pytest.param(1, 1, True, id="the only one: an empty list looks like this"),
+        pytest.param(5, 4, False, id="four of five"),
+        pytest.param(5, 5, True, id="five of five"),
         pytest.param(6, 6, True, id="six of six"),
         pytest.param(25, 5, False, id="20 %, and five"),
         pytest.param(25, 6, True, id="six of 25"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from isthmus.model.objects import Key
 
 ALWAYS_ALLOWED = 5
-SHARE = 0.2  # of a link's mirrors
+SHARE = 0.2  # of a link's mirrors; all of them are never few
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ def judge(guard: Guard, mirrors: int, orphans: Set[Key], listing: int) -> Guard:
     said_twice: Set[Key] = guard.held if listing > guard.asked_by else frozenset()
     allowed = (guard.allowed | said_twice) & orphans
     doubtful = orphans - allowed
-    if len(doubtful) <= max(ALWAYS_ALLOWED, SHARE * mirrors):
+    few = len(doubtful) <= max(ALWAYS_ALLOWED, SHARE * mirrors)
+    if not doubtful or (few and len(doubtful) < mirrors):
         return Guard(allowed=allowed)
     return Guard(frozenset(doubtful), listing, allowed)

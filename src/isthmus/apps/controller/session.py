@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first=1.0, cap=60.0)
 FIELD = "kubeconfig"  # of the Secret
-SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 5.0  # seconds before the second look at a mass deletion
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 2.0  # seconds before the second look at a mass deletion
 
 
 class LinkToSelf(Permanent):
