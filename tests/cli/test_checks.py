@@ -1,5 +1,5 @@
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+"""``isthmus check`` against clusters that are well, and against every way not to be."""
+
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ from isthmus.cli.checks import Check, check, failed
 from isthmus.embedded.api.answers import Answer
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults.rules import Effect, Serve
-from isthmus.embedded.fronts.server import Served, serve
+from isthmus.embedded.fronts.server import serve
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
 
@@ -29,15 +29,9 @@ def written(directory: Path, config: JsonObject) -> str:
     return str(path)
 
 
-@asynccontextmanager
-async def west(cluster: Cluster | None = None) -> AsyncIterator[Served]:
-    async with serve(cluster or Cluster("west")) as served:
-        yield served
-
-
 @pytest.mark.sockets
 async def test_a_good_cluster_passes(tmp_path: Path) -> None:
-    async with west() as served:
+    async with serve(Cluster("west")) as served:
         found = await check(written(tmp_path, served.kubeconfig()), None)
     assert [(c.name, c.outcome) for c in found] == [
         ("kubeconfig can be read", "ok"),
@@ -85,7 +79,7 @@ async def test_a_bad_kubeconfig(
 
 @pytest.mark.sockets
 async def test_a_credential_that_is_not_accepted(tmp_path: Path) -> None:
-    async with west() as served:
+    async with serve(Cluster("west")) as served:
         config = served.kubeconfig()
         config["users"][0]["user"]["token"] = CANARY
         found = last(await check(written(tmp_path, config), None))
@@ -94,7 +88,7 @@ async def test_a_credential_that_is_not_accepted(tmp_path: Path) -> None:
 
 @pytest.mark.sockets
 async def test_nothing_listens(tmp_path: Path) -> None:
-    async with west() as served:
+    async with serve(Cluster("west")) as served:
         config = served.kubeconfig()
     found = last(await check(written(tmp_path, config), None))
     assert found.name == "API server can be reached"
@@ -103,7 +97,7 @@ async def test_nothing_listens(tmp_path: Path) -> None:
 
 @pytest.mark.sockets
 async def test_another_clusters_certificate(tmp_path: Path) -> None:
-    async with west() as served, serve(Cluster("east")) as other:
+    async with serve(Cluster("west")) as served, serve(Cluster("east")) as other:
         config = served.kubeconfig()
         config["clusters"][0]["cluster"]["server"] = other.url
         found = last(await check(written(tmp_path, config), None))
@@ -124,6 +118,11 @@ async def test_another_clusters_certificate(tmp_path: Path) -> None:
             answering(200, "application/json", b"[]"), "API server can be reached", id="other JSON"
         ),
         pytest.param(
+            answering(200, "application/json", b'{"else":' + b"[" * 60_000),
+            "API server can be reached",
+            id="bottomless JSON",
+        ),
+        pytest.param(
             answering(200, "application/json", b'{"major": "1", "minor": "29+"}'),
             "Kubernetes is 1.30 or newer",
             id="too old",
@@ -133,6 +132,6 @@ async def test_another_clusters_certificate(tmp_path: Path) -> None:
 async def test_a_server_that_is_not_what_we_need(tmp_path: Path, effect: Effect, name: str) -> None:
     cluster = Cluster("west")
     cluster.faults.add(effect, lambda request: request.path == "/version")
-    async with west(cluster) as served:
+    async with serve(cluster) as served:
         found = last(await check(written(tmp_path, served.kubeconfig()), None))
     assert found.name == name

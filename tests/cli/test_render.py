@@ -1,3 +1,5 @@
+"""What people and scripts are shown."""
+
 import io
 
 import msgspec
@@ -47,6 +49,11 @@ Status check results are ×
 @pytest.mark.parametrize("output, expected", [("table", TABLE), ("short", SHORT)])
 def test_checks_for_people(output: str, expected: str) -> None:
     assert render.checks(FOUND, output, Style()) == expected
+
+
+def test_what_a_server_says_cannot_write_to_the_terminal() -> None:
+    found = [Check(group="g", name="n", detail="v1.36\x1b]0;gotcha\x07\nok")]
+    assert "√ n (v1.36 ]0;gotcha ok)\n" in render.checks(found, "table", Style())
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])

@@ -100,6 +100,9 @@ def causes(reason: str) -> Json:
         pytest.param(400, JSON, said(400, "BadRequest", "a\nb\x1b[31m" + "x" * 400), Rejected,
                      "get services shop/web: a b [31m" + "x" * 291 + "… (400)",
                      id="a message is quoted on one line, and not for ever"),
+        pytest.param(400, JSON, said(400, "Bad\x1b[31m" + "x" * 400, ""), Rejected,
+                     "get services shop/web: Bad [31m" + "x" * 291 + "… (400)",
+                     id="and so is a reason that stands for it"),
     ],
 )  # fmt: skip
 def test_failure(

@@ -312,6 +312,16 @@ async def test_a_certificate_of_another_authority_shows_both() -> None:
     assert "trusted are 'CN=theirs authority' (SHA-256 " in str(error)
 
 
+async def test_a_certificate_cannot_write_to_the_terminal_or_fill_the_log() -> None:
+    loud = OURS.issue(["\x1b[31m.example", "x" * 5000], NOW)
+    async with serving(is_well, context(loud)) as server:
+        error = await failed(at(server.url))
+    assert isinstance(error, Untrusted)
+    assert str(error).isprintable()
+    assert "for [31m.example, xxx" in str(error)
+    assert len(str(error)) < 600
+
+
 async def test_verification_can_be_switched_off_by_the_owner_of_the_kubeconfig() -> None:
     async with serving(is_well, context(GOOD)) as server:
         assert await got(ApiServer(url=server.url, verify=False)) == "web"

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from isthmus.kube import kubeconfig
 from isthmus.kube.access import Access
 from isthmus.kube.client import Client
+from isthmus.kube.codec import UNREADABLE, decoder
 from isthmus.kube.document import Place, parse
 from isthmus.kube.entries import read
 from isthmus.kube.errors import Forbidden, Garbled, NotFound, Unauthorized, Unreachable, Untrusted
@@ -20,7 +19,7 @@ from isthmus.kube.http import HttpTransport
 from isthmus.kube.requests import Call
 from isthmus.kube.resources import NAMESPACES, Resource
 from isthmus.kube.transport import Request
-from isthmus.model.errors import IsthmusError
+from isthmus.model.errors import IsthmusError, Permanent
 from isthmus.model.objects import Key, Value
 from isthmus.model.reviews import User
 from isthmus.runtime.clock import SystemClock
@@ -29,7 +28,7 @@ OLDEST = (1, 30)
 CONFIG = "kubeconfig"
 API = "kubernetes-api"
 _ANSWER = 64 * 1024  # bytes of /version that we are ready to read
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 Outcome = Literal["ok", "warning", "error"]
 
@@ -151,10 +150,10 @@ async def _reached(client: Client, url: str, note: Callable[[Check], None]) -> V
     call = Call(verb="get", resource=VERSION, where="", request=request)
     version: Version | None = None
     try:
-        version = msgspec.json.decode(await client.exchange.fetch(call, _ANSWER), type=Version)
+        version = decoder(Version).decode(await client.exchange.fetch(call, _ANSWER))
     except (Unauthorized, Forbidden):
         pass  # An answer all the same; what it means is the next check's business.
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         wrong = Garbled(f"{url}/version: the answer is not that of an API server")
         raise _Failed(API, name, wrong, _hint(wrong)) from error
     except IsthmusError as error:
@@ -199,5 +198,5 @@ def _new_enough(version: Version, note: Callable[[Check], None]) -> None:
     if numbers >= OLDEST:
         note(Check(group=API, name=name, detail=shown))
         return
-    too_old = IsthmusError(f"the server runs {shown}")
+    too_old = Permanent(f"the server runs {shown}")
     raise _Failed(API, name, too_old, "upgrade the cluster first")

@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from isthmus.cli.checks import Check, failed
+from isthmus.kube.quoting import one_line
 from isthmus.model.wire import Json, JsonObject
 
 _MARKS = {
@@ -17,6 +18,7 @@ _MARKS = {
     "warning": ("‼", "33"),
     "error": ("×", "31"),  # noqa: RUF001  # the sign that all checks of this family use
 }
+LONGEST_DETAIL = 2000  # characters; two certificates side by side take half of it
 _GAP = 3  # spaces between the columns of kubectl's tables
 
 
@@ -77,9 +79,11 @@ def _mark(outcome: str, style: Style) -> str:
 
 def _lines(check: Check, style: Style) -> list[str]:
     said = f"{_mark(check.outcome, style)} {check.name}"
+    # What a server says of itself must not reach the terminal as it is.
+    detail = one_line(check.detail, LONGEST_DETAIL)
     if check.outcome == "ok":
-        return [f"{said} {style.faint(f'({check.detail})')}" if check.detail else said]
-    lines = [said, f"    {check.detail}"]
+        return [f"{said} {style.faint(f'({detail})')}" if detail else said]
+    lines = [said, f"    {detail}"]
     return [*lines, f"    hint: {check.hint}"] if check.hint else lines
 
 

@@ -23,6 +23,7 @@ from isthmus.kube.document import Place, shown
 from isthmus.kube.errors import BadConfig
 from isthmus.kube.pem import check_pair
 from isthmus.kube.plugin import Plugin
+from isthmus.kube.quoting import one_line
 from isthmus.model.wire import JsonObject
 from isthmus.runtime.clock import Clock
 
@@ -31,6 +32,8 @@ PATIENCE_WITH_PEOPLE = 300.0  # seconds for one that may wait for somebody to lo
 MARGIN = timedelta(seconds=30)  # replace a credential this long before it expires
 MOST_OUTPUT = 1 << 20
 MOST_COMPLAINT = 1 << 14
+LONGEST_COMPLAINT = 300  # characters of it that are shown
+LONGEST_HINT = 500
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):
@@ -211,13 +214,12 @@ def _is_interactive(plugin: Plugin) -> bool:
 
 def _last_line(complaint: bytes) -> str:
     lines = complaint.decode("utf-8", "replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    printable = "".join(sign if sign.isprintable() else " " for sign in last)
-    return f": {printable[:300]}" if printable else ""
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return f": {said}" if (said := one_line(last, LONGEST_COMPLAINT)) else ""
 
 
 def _failure(plugin: Plugin, problem: str, *, hint: bool = False) -> BadConfig:
     text = f"plugin {shown(plugin.command)}: {problem}"
     if hint and plugin.install_hint:
-        text += "; " + " ".join(plugin.install_hint.split())[:500]
+        text += "; " + one_line(plugin.install_hint, LONGEST_HINT)
     return plugin.place.wrong(text)

@@ -24,6 +24,7 @@ from isthmus.kube.errors import (
     Unauthorized,
     Unavailable,
 )
+from isthmus.kube.quoting import one_line
 from isthmus.model.errors import IsthmusError
 
 LONGEST_PAUSE = 60.0  # seconds; a server that wishes for more is asked again after this
@@ -80,7 +81,8 @@ def refusal(
 ) -> IsthmusError:
     """Return the error that a Status object stands for."""
     code = status or found.code
-    message = f"{what}: {_one_line(found.message, LONGEST_QUOTE) or found.reason or code}"
+    said = one_line(found.message, LONGEST_QUOTE) or one_line(found.reason, LONGEST_QUOTE)
+    message = f"{what}: {said or code}"
     reasons = {cause.reason for cause in found.causes}
     if code == 409 and found.reason == "AlreadyExists":
         return AlreadyExists(message)
@@ -113,7 +115,7 @@ def _redirect(headers: Mapping[str, str], what: object) -> IsthmusError:
         host = urlsplit(headers.get("location", "")).netloc.rpartition("@")[2]
     except ValueError:
         host = ""
-    to = f"to {_one_line(host, FIRST_WORDS)}" if host else "elsewhere"
+    to = f"to {one_line(host, FIRST_WORDS)}" if host else "elsewhere"
     return Rejected(f"{what}: the server redirects {to}; not followed. Is its address right?")
 
 
@@ -127,9 +129,9 @@ def _is_html(kind: str, body: bytes) -> bool:
 
 
 def _foreign(status: int, kind: str, body: bytes) -> str:
-    words = _one_line(body[: 4 * FIRST_WORDS].decode("utf-8", "replace"), FIRST_WORDS)
+    words = one_line(body[: 4 * FIRST_WORDS].decode("utf-8", "replace"), FIRST_WORDS)
     return (
-        f"the answer ({status}) is not the Kubernetes API's but {_one_line(kind, 40) or 'untyped'}"
+        f"the answer ({status}) is not the Kubernetes API's but {one_line(kind, 40) or 'untyped'}"
         f" beginning with {words!r}"
     )
 
@@ -141,11 +143,6 @@ def _fields(found: Status) -> str:
 
 def _quote(body: bytes) -> str:
     return body[: 4 * LONGEST_QUOTE].decode("utf-8", "replace")
-
-
-def _one_line(text: str, longest: int) -> str:
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def _retry_after(headers: Mapping[str, str], found: Status) -> float | None:

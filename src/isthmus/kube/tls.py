@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig
+from isthmus.kube.quoting import one_line
 
+LONGEST_NAME = 100  # characters of a name in a certificate that are shown
 LOOK = 5.0  # seconds for a second look at a certificate that was not accepted
 NAME_MISMATCH = (62, 64)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and …_IP_ADDRESS_MISMATCH
 
@@ -84,9 +86,9 @@ def described(certificate: x509.Certificate) -> Presented:
     except (x509.ExtensionNotFound, ValueError):
         names = ()
     return Presented(
-        certificate.subject.rfc4514_string(),
-        certificate.issuer.rfc4514_string(),
-        names[:10],
+        one_line(certificate.subject.rfc4514_string(), LONGEST_NAME),
+        one_line(certificate.issuer.rfc4514_string(), LONGEST_NAME),
+        tuple(one_line(name, LONGEST_NAME) for name in names[:10]),
         certificate.fingerprint(SHA256()).hex(":"),
     )
 

@@ -13,6 +13,7 @@ import msgspec
 from isthmus.kube.codec import UNREADABLE, Bad, Mark, decoder, key_of, version_of
 from isthmus.kube.errors import Garbled, Unreachable
 from isthmus.kube.failures import Status, refusal
+from isthmus.kube.quoting import one_line
 from isthmus.kube.resources import Resource
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
@@ -166,7 +167,7 @@ class WatchDecoder(Generic[T]):
 
 def _seen(key: Key, version: str, event: Put[T] | Gone[Key] | Bad) -> Seen[T]:
     if not version:
-        raise Garbled(f"an event about {key} has no resource version")
+        raise Garbled(f"an event about {one_line(str(key), 100)} has no resource version")
     return Seen(version, key, event)
 
 
