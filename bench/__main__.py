@@ -1,9 +1,10 @@
-"""``python -m bench``: start a real API server, fill it, and let everyone read from it."""
+"""``python -m bench``: the Kubernetes edge beside its peers, and mirroring beside its floor."""
 
 import argparse
 import asyncio
 import dataclasses
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from pathlib import Path
 from bench import document, peers, results, seed, trial
 from bench.lineup import CONTENDERS, IMPORTS, Contender
 from bench.meter import Listing, Watching
+from bench.mirroring import figures, report
+from bench.mirroring import run as mirroring
 from bench.results import Results
 from bench.target import Target
 from isthmus.model.errors import IsthmusError
@@ -23,6 +26,7 @@ from lab.controlplane import control_plane
 from lab.versions import CONTROL_PLANE, ETCD, KUBERNETES
 
 NAME = "kube-edge"
+MIRRORING = "mirroring"
 RECORDED = peers.ROOT / "bench" / "results"
 DOCUMENT = peers.ROOT / "docs" / "performance.md"
 
@@ -42,31 +46,63 @@ class Plan:
 def main() -> int:
     arguments = _parser().parse_args()
     whole = not arguments.quick and not arguments.only
-    recorded = RECORDED / (f"{NAME}.json" if whole else f"{NAME}.partial.json")
     try:
-        if not arguments.render:
-            results.write(_run(_plan(arguments)), recorded)
-        found = results.read(recorded)
+        if not arguments.only or set(arguments.only) != {MIRRORING}:
+            _edge(arguments, whole)
+        if not arguments.only or MIRRORING in arguments.only:
+            _mirroring(arguments)
     except IsthmusError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+    return 0
+
+
+def _edge(arguments: argparse.Namespace, whole: bool) -> None:
+    recorded = RECORDED / (f"{NAME}.json" if whole else f"{NAME}.partial.json")
+    if not arguments.render:
+        results.write(_run(_plan(arguments)), recorded)
+    found = results.read(recorded)
     print(document.terminal(found))
     if whole:
         document.replace_section(DOCUMENT, NAME, document.markdown(found))
     print(f"recorded in {recorded.relative_to(peers.ROOT)}", file=sys.stderr)
-    return 0
+
+
+def _mirroring(arguments: argparse.Namespace) -> None:
+    whole = not arguments.quick
+    recorded = RECORDED / (f"{MIRRORING}.json" if whole else f"{MIRRORING}.partial.json")
+    if not arguments.render:
+        plan = mirroring.Plan(
+            sizes=arguments.sizes or ((1000, 5000) if whole else (200,)),
+            rounds=arguments.runs if whole else 1,
+            samples=100 if whole else 20,
+            rest=60.0 if whole else 10.0,
+        )
+        figures.write(mirroring.run(plan), recorded)
+    found = figures.read(recorded)
+    print(report.terminal(found))
+    if whole:
+        document.replace_section(DOCUMENT, MIRRORING, report.markdown(found))
+    print(f"recorded in {recorded.relative_to(peers.ROOT)}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    names = [contender.name for contender in CONTENDERS]
+    names = [*(contender.name for contender in CONTENDERS), MIRRORING]
     parser.add_argument("--quick", action="store_true", help="a tenth of the objects, no document")
     parser.add_argument("--only", action="append", choices=names, help="may be repeated")
-    parser.add_argument("--runs", type=int, default=3, help="of everyone, in turn (default: 3)")
+    parser.add_argument("--runs", type=int, default=5, help="of everyone, in turn (default: 5)")
+    parser.add_argument(
+        "--sizes", type=_sizes, help="Services to mirror, growing (default: 1000,5000)"
+    )
     parser.add_argument("--render", action="store_true", help="write the last run down again")
     return parser
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted({int(one) for one in text.split(",")}))
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:

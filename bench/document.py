@@ -14,7 +14,7 @@ CLOSING = "<!-- /bench -->"
 
 def terminal(results: Results) -> str:
     """Return everything a run has found, aligned for a fixed-width font."""
-    parts = [_aligned(table) for table in _tables(results)]
+    parts = [aligned(table) for table in _tables(results)]
     parts.append("\n".join(_remarks(results)))
     return "\n\n".join(parts) + "\n"
 
@@ -29,7 +29,7 @@ def markdown(results: Results) -> str:
         f"Python {machine.python}, kube-apiserver {machine.kubernetes}, etcd {machine.etcd}; "
         f"median of {rounds} interleaved runs (lowest … highest). Peers: {peers}."
     )
-    parts = [head, *(_piped(table) for table in _tables(results))]
+    parts = [head, *(piped(table) for table in _tables(results))]
     parts.append("\n".join(f"- {remark}" for remark in _remarks(results)))
     return "\n\n".join(parts)
 
@@ -52,7 +52,8 @@ def _remarks(results: Results) -> list[str]:
     return remarks + [f"not measured: {name}: {why}" for name, why in results.missing.items()]
 
 
-def _aligned(table: Table) -> str:
+def aligned(table: Table) -> str:
+    """Return a table for a terminal."""
     lines = [table.columns, *table.rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = [
@@ -65,7 +66,8 @@ def _aligned(table: Table) -> str:
     return "\n".join([table.title, *texts])
 
 
-def _piped(table: Table) -> str:
+def piped(table: Table) -> str:
+    """Return a table for the document."""
     rule = ["---", *("---:" for _ in table.columns[1:])]
     lines = [table.columns, rule, *table.rows]
     return "\n".join(

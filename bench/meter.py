@@ -36,13 +36,13 @@ class Import:
     resident: float
 
 
-def memory(field: str) -> float:
-    """Return ``VmRSS`` or ``VmHWM`` in MB.
+def memory(field: str, process: int | str = "self") -> float:
+    """Return ``VmRSS`` or ``VmHWM`` of a process in MB.
 
     The kernel keeps both for the program now running. ``getrusage`` does not: the peak it
     reports begins with that of the parent process.
     """
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == field:
             return int(value.split()[0]) / 1000

@@ -10,11 +10,11 @@ def namespace(number: int) -> str:
     return f"team-{number % NAMESPACES:02}"
 
 
-def service(number: int) -> JsonObject:
+def service(number: int, *, headless: bool = True) -> JsonObject:
     """A Service with the metadata a chart gives it.
 
-    It is headless because the API server's allocation of cluster IPs slows down with every
-    Service it has, and would take most of the time of a benchmark that is not about it.
+    It is headless unless that matters, because the API server's allocation of cluster IPs slows
+    down with every Service it has, and would take most of the time.
     """
     name = f"payments-{number:05}"
     return {
@@ -37,7 +37,7 @@ def service(number: int) -> JsonObject:
             },
         },
         "spec": {
-            "clusterIP": "None",
+            "clusterIP": "None" if headless else "",
             "selector": {
                 "app.kubernetes.io/name": name,
                 "app.kubernetes.io/instance": f"{name}-production",

@@ -78,7 +78,7 @@ def measure_imports(
     for name, command in in_turn(starts, rounds):
         before = time.perf_counter()
         try:
-            said = _run(command)
+            said = run(command)
         except Failed as error:
             missing[name] = str(error)
         else:
@@ -94,7 +94,7 @@ def measure_imports(
 def _consumed(contender: Contender, job: str, target: Target, shape: type[R]) -> R:
     python = str(peers.PYTHON) if contender.package else sys.executable
     command = [python, "-m", "bench.consumers", contender.module, job, contender.variant]
-    said = _run(command, json.dumps(dataclasses.asdict(target)))
+    said = run(command, json.dumps(dataclasses.asdict(target)))
     found = msgspec.json.decode(said.encode(), type=shape)
     wanted = 2 * target.objects if job == "list" else target.events - 1
     if found.count < wanted:
@@ -102,7 +102,7 @@ def _consumed(contender: Contender, job: str, target: Target, shape: type[R]) ->
     return found
 
 
-def _run(command: list[str], given: str = "") -> str:
+def run(command: list[str], given: str = "", *, patience: float = PATIENCE) -> str:
     """Return what ``command`` printed; it gets no argument that is a secret, hence ``given``."""
     try:
         done = subprocess.run(
@@ -112,10 +112,10 @@ def _run(command: list[str], given: str = "") -> str:
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=patience,
         )
     except subprocess.TimeoutExpired as error:
-        raise Failed(f"no figure after {PATIENCE:.0f} s") from error
+        raise Failed(f"no figure after {patience:.0f} s") from error
     if done.returncode != 0:
         raise Failed(" ".join(done.stderr.strip().splitlines()[-1:]) or "ended without a word")
     return done.stdout

@@ -1,0 +1,170 @@
+"""How long one change in the target takes to be a change of its mirror.
+
+Both sides work at the same time and take turns: the controller has the exported Services, the
+floor has twins that are not exported. The clock runs from sending the change to seeing it in the
+source, for both by the same eyes.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+import aiohttp
+import msgspec
+
+from bench import peers
+from bench.mirroring.clusters import TWINS, Server, server, twin
+from bench.mirroring.cold import Trial
+from bench.mirroring.figures import Changes
+from bench.mirroring.floor import FOLLOWING, REVISION, Job
+from bench.requests import send, session
+from bench.target import SERVICES
+from bench.trial import Failed
+from isthmus.model.names import MIRRORED
+from isthmus.model.objects import Key
+from lab.controlplane import ControlPlane
+from lab.process import Process, Supervisor
+
+PATIENCE = 60.0  # seconds for one change
+LONGEST_PAUSE = 0.1  # seconds between two changes, so that they fall at any moment
+SUFFIX = "-west"
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str
+    object: _Object
+
+
+class Expected(NamedTuple):
+    revision: str
+    moment: asyncio.Future[float]
+
+
+class Observer:
+    """Sees what happens in the source, the moment a watch shows it."""
+
+    def __init__(self) -> None:
+        self.mirrored: list[Key] = []
+        self._awaited: dict[str, asyncio.Future[float]] = {}
+        self._numbers = count()
+        self._grown = asyncio.Event()
+
+    def expect(self) -> Expected:
+        """Return a revision that was never seen, and what will be the time at which it is."""
+        expected = Expected(f"change-{next(self._numbers)}", asyncio.Future())
+        self._awaited[expected.revision] = expected.moment
+        return expected
+
+    async def until(self, mirrors: int) -> None:
+        """Wait until there are so many mirrors."""
+        while len(self.mirrored) < mirrors:
+            self._grown.clear()
+            await self._grown.wait()
+
+    async def watch(self, opened: aiohttp.ClientSession) -> None:
+        decoder = msgspec.json.Decoder(_Event)
+        query = {"watch": "1", "labelSelector": "app.kubernetes.io/part-of=payments"}
+        forever = aiohttp.ClientTimeout(None)
+        async with opened.get(SERVICES, params=query, timeout=forever) as answer:
+            answer.raise_for_status()
+            rest = b""
+            async for chunk in answer.content.iter_any():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for event in map(decoder.decode, lines):
+                    self._see(event)
+        raise Failed("the watch of the source has ended")
+
+    def _see(self, event: _Event) -> None:
+        found = event.object.metadata
+        if event.type == "ADDED" and MIRRORED in found.labels:
+            self.mirrored.append(Key(found.namespace, found.name.removesuffix(SUFFIX)))
+            self._grown.set()
+        awaited = self._awaited.pop(found.annotations.get(REVISION, ""), None)
+        if awaited is not None:
+            awaited.set_result(time.perf_counter())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """When changes are made: from so many mirrors on, until there are so many."""
+
+    begin: int
+    end: float
+    samples: int  # of each side, at most
+
+
+async def changes(west: Server, east: Server, stretch: Stretch) -> Changes:
+    """Change Services of the target, one after another, and see each mirror change."""
+    observer = Observer()
+    random = Random(1)
+    found: dict[bool, list[float]] = {False: [], True: []}
+    async with session(west) as there, session(east) as here, asyncio.TaskGroup() as group:
+        watching = group.create_task(observer.watch(here))
+        async with asyncio.timeout(PATIENCE):
+            await observer.until(stretch.begin)
+        for number in range(2 * stretch.samples):
+            if len(observer.mirrored) >= stretch.end:
+                break
+            is_ours = number % 2 == 0
+            key = random.choice(observer.mirrored if is_ours else _twins())
+            found[is_ours].append(await _change(there, key, observer.expect()))
+            await asyncio.sleep(random.uniform(0, LONGEST_PAUSE))
+        watching.cancel()
+    return Changes(ours=tuple(found[True]), floor=tuple(found[False]))
+
+
+async def _change(there: aiohttp.ClientSession, key: Key, seen: Expected) -> float:
+    path = f"/api/v1/namespaces/{key.namespace}/services/{key.name}"
+    patch = {"metadata": {"annotations": {REVISION: seen.revision}}}
+    began = time.perf_counter()
+    await send(there, "PATCH", path, patch)
+    async with asyncio.timeout(PATIENCE):
+        return await seen.moment - began
+
+
+def _twins() -> list[Key]:
+    return [
+        Key(metadata["namespace"], metadata["name"])
+        for metadata in (twin(number)["metadata"] for number in TWINS)
+    ]
+
+
+@contextmanager
+def following(trial: Trial, east: ControlPlane) -> Iterator[None]:
+    """Let the floor copy every change of a twin."""
+    job = trial.folder / "follow.json"
+    job.touch(mode=0o600)
+    job.write_bytes(msgspec.json.encode(Job(east=server(east), west=server(trial.west))))
+    log = trial.folder / "floor.log"
+    log.unlink(missing_ok=True)
+    copier = Process(
+        name="floor",
+        argv=(
+            *("/usr/bin/env", f"PYTHONPATH={peers.ROOT}", sys.executable),
+            *("-m", "bench.mirroring.floor", "follow", str(job)),
+        ),
+        ready=lambda: FOLLOWING in log.read_text(),
+    )
+    supervisor = Supervisor(logs=trial.folder)
+    try:
+        supervisor.start([copier])
+        yield
+    finally:
+        supervisor.stop_all()
