@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from isthmus.embedded.store import Compacted, Event, Key, Moved, Record, Store
+from isthmus.embedded.state.store import Compacted, Event, Key, Moved, Record, Store
 from isthmus.model.wire import JsonObject
 
 THINGS = "/things"

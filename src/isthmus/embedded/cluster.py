@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 from isthmus.embedded import seed
 from isthmus.embedded.access.deciding import Access
 from isthmus.embedded.access.reviews import REVIEWS
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.registry import Registry
 from isthmus.embedded.api.serving import Api
 from isthmus.embedded.consequences import lifecycle
-from isthmus.embedded.consequences.addresses import Addresses
 from isthmus.embedded.faults.rules import Faults
 from isthmus.embedded.fronts.certificates import Authority
 from isthmus.embedded.fronts.inprocess import InProcess
 from isthmus.embedded.kinds.builtin import BUILTIN
-from isthmus.embedded.store import Store
+from isthmus.embedded.state.addresses import Addresses
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.registry import Registry
+from isthmus.embedded.state.store import Store
 from isthmus.kube.transport import Transport
 
 
@@ -52,7 +52,7 @@ class Cluster:
             ca_pem=self.authority.pem,
         )
         self.access = Access(self.plane, admin_token=self.admin_token, wall=wall, domain=domain)
-        self.api = Api(self.plane, self.access)
+        self.api = Api(self.plane, self.access, lifecycle.settle)
         self.faults = Faults(self.api.handle, self.store)
         seed.furnish(self.plane)
         lifecycle.settle(self.plane)

@@ -1,8 +1,8 @@
 """What every fresh cluster holds: its namespaces, the API's own Service, the first roles."""
 
-from isthmus.embedded.api.plane import Plane
 from isthmus.embedded.kinds import admission
-from isthmus.embedded.store import Key
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.store import Key
 from isthmus.model.wire import JsonObject
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -34,7 +34,7 @@ def place(plane: Plane, api_version: str, name: str, obj: JsonObject) -> None:
     kind = plane.registry.named(api_version, name)
     assert kind is not None, f"no kind {name} in {api_version}"
     metadata = obj["metadata"]
-    key = Key(f"{kind.group}/{kind.plural}", metadata.get("namespace", ""), metadata["name"])
+    key = Key(kind.resource, metadata.get("namespace", ""), metadata["name"])
     if plane.store.get(key) is not None:
         return
     given = {"uid": plane.uid(), "creationTimestamp": plane.timestamp()}

@@ -16,8 +16,9 @@ from isthmus.embedded.access.principals import (
     User,
 )
 from isthmus.embedded.access.tokens import TokenKey
-from isthmus.embedded.api import refusals
+from isthmus.embedded.kinds import refusals
 from isthmus.embedded.status import Cause, Refusal
+from isthmus.model.times import second_time
 from isthmus.model.wire import JsonObject
 
 PUBLIC_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
@@ -193,7 +194,7 @@ class Access:
             "name": name,
             "namespace": namespace,
             "uid": account["metadata"]["uid"],
-            "creationTimestamp": _timestamp(now),
+            "creationTimestamp": second_time(now),
         }
         return {
             "kind": "TokenRequest",
@@ -202,13 +203,13 @@ class Access:
             "spec": spec,
             "status": {
                 "token": self._key.sign(claims),
-                "expirationTimestamp": _timestamp(expires),
+                "expirationTimestamp": second_time(expires),
             },
         }
 
     def timestamp(self) -> str:
         """Now, as objects show it."""
-        return _timestamp(self._wall())
+        return second_time(self._wall())
 
     def _bound(self, namespace: str, account: str, reference: JsonObject) -> JsonObject:
         """The claims that tie a token to the life of another object."""
@@ -304,7 +305,3 @@ def forbidden(user: User, wanted: Attributes) -> Refusal:
 
 def _quoted(audiences: Sequence[str]) -> str:
     return "[" + " ".join(f'"{audience}"' for audience in audiences) + "]"
-
-
-def _timestamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from isthmus.embedded.access.deciding import Access, Doubt
 from isthmus.embedded.access.principals import Attributes, User
-from isthmus.embedded.api import refusals
+from isthmus.embedded.kinds import refusals
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.status import Cause, Refusal
 from isthmus.model.wire import JsonObject

@@ -7,8 +7,8 @@ from datetime import datetime
 import msgspec
 
 from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.state.store import Record
 from isthmus.embedded.status import Refusal
-from isthmus.embedded.store import Record
 from isthmus.embedded.tables import table
 from isthmus.model.wire import Json, JsonObject
 

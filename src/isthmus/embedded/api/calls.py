@@ -9,12 +9,12 @@ import msgspec
 import yaml
 
 from isthmus.embedded.access.principals import User
-from isthmus.embedded.api.refusals import bad_request, invalid
-from isthmus.embedded.api.registry import Registry
 from isthmus.embedded.api.routing import Route
 from isthmus.embedded.kinds import causes
 from isthmus.embedded.kinds.kind import Kind
-from isthmus.embedded.patches.apply import FieldManager
+from isthmus.embedded.kinds.refusals import bad_request, invalid
+from isthmus.embedded.patches.apply import FieldManager, manager_name
+from isthmus.embedded.state.registry import Registry
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 
@@ -87,9 +87,9 @@ class Call:
 
     def manager(self, operation: str = "Update") -> FieldManager:
         """Who owns the fields that this call writes."""
-        named = self.query.get("fieldManager") or self.headers.get("user-agent", "").split("/")[0]
+        told, agent = self.query.get("fieldManager", ""), self.headers.get("user-agent", "")
         return FieldManager(
-            name=named or "unknown",
+            name=manager_name(told, agent) or "unknown",
             now=self.now,
             operation=operation,
             subresource=self.route.subresource,

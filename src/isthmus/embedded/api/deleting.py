@@ -1,18 +1,19 @@
 """Delete: preconditions, grace, finalizers, and what becomes of the dependants."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
 from isthmus.embedded.api.calls import Call, accepts, decoded
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.refusals import bad_request, forbidden, invalid, not_found
-from isthmus.embedded.api.registry import CRDS
 from isthmus.embedded.kinds import causes
 from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.kinds.refusals import bad_request, forbidden, invalid, not_found
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.registry import CRDS
+from isthmus.embedded.state.store import Key, Record
 from isthmus.embedded.status import Cause, Refusal
-from isthmus.embedded.store import Key, Record
+from isthmus.model.times import second_time
 from isthmus.model.wire import JsonObject
 
 ORPHAN = "orphan"
@@ -138,8 +139,7 @@ def _marked(plane: Plane, record: Record, wanted: Options) -> JsonObject:
         metadata["finalizers"] = finalizers
     grace = _grace(obj, wanted)
     if "deletionTimestamp" not in metadata:
-        end = plane.wall().astimezone(UTC) + timedelta(seconds=grace)
-        metadata["deletionTimestamp"] = _text(end)
+        metadata["deletionTimestamp"] = second_time(plane.wall() + timedelta(seconds=grace))
         if record.key.resource not in _ENDED_APART:
             metadata["deletionGracePeriodSeconds"] = grace
             if metadata.get("generation"):
@@ -148,7 +148,7 @@ def _marked(plane: Plane, record: Record, wanted: Options) -> JsonObject:
         shortened = datetime.fromisoformat(metadata["deletionTimestamp"]) - timedelta(
             seconds=held - grace
         )
-        metadata["deletionTimestamp"] = _text(shortened)
+        metadata["deletionTimestamp"] = second_time(shortened)
         metadata["deletionGracePeriodSeconds"] = grace
     marked = {**obj, "metadata": metadata}
     if record.key.resource == "/namespaces":
@@ -171,10 +171,6 @@ def _terminating(status: JsonObject, now: str) -> JsonObject:
         "begin soon",
     }
     return {**status, "conditions": [*present, condition]}
-
-
-def _text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _finalizers(present: list[str], wanted: Options) -> list[str]:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from isthmus.embedded.api.refusals import bad_request
 from isthmus.embedded.kinds import causes, formats
+from isthmus.embedded.kinds.refusals import bad_request
 from isthmus.embedded.status import Cause
 
 Requirement = Callable[[Mapping[str, str]], bool]

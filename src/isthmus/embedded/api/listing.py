@@ -10,11 +10,11 @@ import msgspec
 from isthmus.embedded.api import selectors
 from isthmus.embedded.api.answers import Form
 from isthmus.embedded.api.calls import Call
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.refusals import bad_request, expired, invalid, not_found
 from isthmus.embedded.kinds import causes
+from isthmus.embedded.kinds.refusals import bad_request, expired, invalid, not_found
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.store import Compacted, Place, Record
 from isthmus.embedded.status import Cause, Refusal
-from isthmus.embedded.store import Compacted, Place, Record
 from isthmus.model.wire import JsonObject
 
 _TOO_OLD = "The resourceVersion for the provided list is too old."

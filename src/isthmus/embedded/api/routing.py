@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from isthmus.embedded.api.refusals import not_found
-from isthmus.embedded.api.registry import Registry
 from isthmus.embedded.kinds.kind import Kind
-from isthmus.embedded.store import Key
+from isthmus.embedded.kinds.refusals import not_found
+from isthmus.embedded.state.registry import Registry
+from isthmus.embedded.state.store import Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +20,11 @@ class Route:
 
     @property
     def resource(self) -> str:
-        return resource(self.kind)
+        return self.kind.resource
 
     @property
     def key(self) -> Key:
         return Key(self.resource, self.namespace, self.name)
-
-
-def resource(kind: Kind) -> str:
-    """The store's name for all objects of a kind, whatever the version."""
-    return f"{kind.group}/{kind.plural}"
 
 
 def route(path: str, registry: Registry) -> Route | None:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from isthmus.embedded.api.labels import requirements as labels_of
-from isthmus.embedded.api.refusals import bad_request
 from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.kinds.refusals import bad_request
 from isthmus.model.wire import Json, JsonObject
 
 Predicate = Callable[[JsonObject], bool]

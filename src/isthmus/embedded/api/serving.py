@@ -5,7 +5,7 @@ Authentication, authorization, discovery and routing happen here; what a verb do
 but the next event of a watch, so that a write and all its consequences are one step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from isthmus.embedded.access import reviews
 from isthmus.embedded.access.deciding import Access
@@ -13,17 +13,14 @@ from isthmus.embedded.access.principals import Attributes, User
 from isthmus.embedded.api import deleting, discovery, listing, scaling, selectors, watching, writing
 from isthmus.embedded.api.answers import Answer, Form, answered, refused, success
 from isthmus.embedded.api.calls import BODY_LIMIT, Call, check_accepted, object_of
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.refusals import no_such_resource, not_allowed
 from isthmus.embedded.api.routing import Route, route
 from isthmus.embedded.api.writing import Written
-from isthmus.embedded.consequences import lifecycle
 from isthmus.embedded.kinds import causes
+from isthmus.embedded.kinds.refusals import no_such_resource, not_allowed
+from isthmus.embedded.state.plane import Plane
 from isthmus.embedded.status import Refusal
 from isthmus.embedded.tables import table
 from isthmus.kube.transport import Request
-
-__all__ = ["Answer", "Api"]
 
 _VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch"}
 
@@ -31,9 +28,11 @@ _VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch"}
 class Api:
     """Serves one cluster's control plane."""
 
-    def __init__(self, plane: Plane, access: Access) -> None:
+    def __init__(self, plane: Plane, access: Access, settle: Callable[[Plane], None]) -> None:
+        """``settle`` draws the consequences of what a request has written."""
         self._plane = plane
         self._access = access
+        self._settle = settle
 
     async def handle(self, request: Request, as_of: int | None = None) -> Answer:
         """Answer ``request``; reads show nothing later than revision ``as_of``, if given."""
@@ -67,7 +66,7 @@ class Api:
         call.check_options()
         check_accepted(headers.get("accept", ""))
         answer = self._do(call)
-        lifecycle.settle(self._plane)
+        self._settle(self._plane)
         return answer
 
     def _page(self, request: Request, headers: Mapping[str, str], user: User) -> Answer:
@@ -75,7 +74,7 @@ class Api:
         verb = request.method.lower()
         self._access.authorize(user, Attributes(verb=verb, path=request.path))
         if request.method == "GET":
-            kinds = (*self._plane.registry.kinds(),)
+            kinds = self._plane.registry.kinds()
             page = discovery.answer(request.path, headers.get("accept", ""), kinds)
             if page is not None:
                 return Answer(

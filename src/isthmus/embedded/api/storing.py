@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
+from isthmus.embedded.api import accounts
 from isthmus.embedded.api.calls import Call
 from isthmus.embedded.api.deleting import finished
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.refusals import already_exists, conflict, forbidden
-from isthmus.embedded.api.routing import resource
-from isthmus.embedded.kinds import accounts, admission
+from isthmus.embedded.kinds import admission
 from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.kinds.refusals import already_exists, conflict, forbidden
 from isthmus.embedded.patches import apply
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.store import Key
 from isthmus.embedded.status import Cause, Refusal
-from isthmus.embedded.store import Key
 from isthmus.model.wire import JsonObject
 
 _ENDING = ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -30,7 +30,7 @@ def seen_as(kind: Kind, obj: JsonObject) -> JsonObject:
 
 
 def key_of(call: Call, obj: JsonObject) -> Key:
-    return Key(resource(call.kind), call.route.namespace, obj["metadata"].get("name") or "")
+    return Key(call.kind.resource, call.route.namespace, obj["metadata"].get("name") or "")
 
 
 def created(plane: Plane, call: Call, sent: JsonObject, *, tracked: bool = False) -> JsonObject:

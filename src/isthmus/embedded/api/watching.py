@@ -9,12 +9,12 @@ import msgspec
 from isthmus.embedded.api import listing, selectors
 from isthmus.embedded.api.answers import Form
 from isthmus.embedded.api.calls import Call
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.refusals import expired, invalid
 from isthmus.embedded.api.selectors import Predicate
 from isthmus.embedded.kinds import causes
+from isthmus.embedded.kinds.refusals import expired, invalid
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.store import Compacted, Event, Record, Subscription
 from isthmus.embedded.status import Cause, Refusal
-from isthmus.embedded.store import Compacted, Event, Record, Subscription
 from isthmus.model.wire import JsonObject
 
 BOOKMARK_EVERY = 60.0  # seconds

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from isthmus.embedded.api import scaling, storing
 from isthmus.embedded.api.calls import APPLY, Call, decoded, object_of, typed
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.refusals import bad_request, conflict, invalid, not_found
 from isthmus.embedded.kinds import strictness
+from isthmus.embedded.kinds.refusals import bad_request, conflict, invalid, not_found
 from isthmus.embedded.patches import apply, patch
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.store import Record
 from isthmus.embedded.status import Cause
-from isthmus.embedded.store import Record
 from isthmus.model.wire import JsonObject
 
 _CREATED_ON_UPDATE = {

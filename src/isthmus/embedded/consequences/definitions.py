@@ -1,9 +1,9 @@
 """The life of a CustomResourceDefinition: established at once, it takes its objects along."""
 
 from isthmus.embedded.api import deleting
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.registry import CRDS
-from isthmus.embedded.store import Event, Key, Record
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.registry import CRDS
+from isthmus.embedded.state.store import Event, Key, Record
 from isthmus.model.wire import JsonObject
 
 _BACKGROUND = deleting.Options(propagation_policy="Background")

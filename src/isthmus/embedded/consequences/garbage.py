@@ -2,9 +2,9 @@
 
 from isthmus.embedded.api import deleting
 from isthmus.embedded.api.deleting import FOREGROUND, ORPHAN
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.consequences.owners import references
-from isthmus.embedded.store import Event, Key, Record
+from isthmus.embedded.state.owners import references
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.store import Event, Key, Record
 from isthmus.model.wire import JsonObject
 
 
@@ -53,7 +53,7 @@ def _gone(plane: Plane, key: Key, reference: JsonObject) -> bool:
     if kind is None:
         return False
     namespace = key.namespace if kind.namespaced else ""
-    expected = Key(f"{kind.group}/{kind.plural}", namespace, reference["name"])
+    expected = Key(kind.resource, namespace, reference["name"])
     return plane.owners.living(reference["uid"]) != expected
 
 

@@ -4,8 +4,8 @@ A real cluster does all this a moment later. Here it is done before the write is
 that tests need not wait and a simulation repeats exactly.
 """
 
-from isthmus.embedded.api.plane import Plane
 from isthmus.embedded.consequences import definitions, garbage, namespaces
+from isthmus.embedded.state.plane import Plane
 
 _REACTIONS = (definitions.react, namespaces.react, garbage.react)
 

@@ -2,8 +2,8 @@
 
 from isthmus.embedded import seed
 from isthmus.embedded.api import deleting
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.store import Event, Key, Record
+from isthmus.embedded.state.plane import Plane
+from isthmus.embedded.state.store import Event, Key, Record
 from isthmus.model.wire import JsonObject
 
 NAMESPACES = "/namespaces"

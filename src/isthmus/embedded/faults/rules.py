@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from isthmus.embedded.api.answers import Answer
-from isthmus.embedded.store import Snapshot, Store
+from isthmus.embedded.state.store import Snapshot, Store
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from isthmus.embedded.fronts.messages import MESSAGES, Field
 from isthmus.model.errors import Permanent
+from isthmus.model.times import second_time
 from isthmus.model.wire import Json, JsonObject
 
 CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
@@ -85,7 +86,7 @@ def _value(kind: str, value: int | bytes) -> Json:
 
 def _moment(seconds: int) -> str:
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return second_time(datetime.fromtimestamp(seconds, UTC))
     except (ValueError, OverflowError, OSError):
         raise Unreadable("a time is out of range") from None
 

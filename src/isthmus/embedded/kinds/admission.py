@@ -7,9 +7,8 @@ the server decides; nobody owns it), then ``judged``. ``admit`` does all but the
 
 import copy
 
-from isthmus.embedded.kinds import causes, metadata, shapes
+from isthmus.embedded.kinds import metadata, refusals, shapes
 from isthmus.embedded.kinds.kind import Kind
-from isthmus.embedded.status import Refusal
 from isthmus.model.wire import JsonObject
 
 
@@ -36,7 +35,7 @@ def _decoded(kind: Kind, obj: JsonObject) -> JsonObject:
     except shapes.Misshapen as error:
         where = f'{kind.name} in version "{kind.version}"'
         text = f"{where} cannot be handled as a {kind.name}: {error}"
-        raise Refusal(400, "BadRequest", text) from error
+        raise refusals.bad_request(text) from error
 
 
 def prepared(kind: Kind, new: JsonObject, old: JsonObject | None) -> JsonObject:
@@ -51,4 +50,5 @@ def judged(kind: Kind, new: JsonObject, old: JsonObject | None) -> None:
     found = metadata.judge(kind, new, old)
     found += kind.judge(new, old)
     if found:
-        raise causes.refusal(kind, new, found)
+        name = new["metadata"].get("name") or ""
+        raise refusals.invalid(kind.group, kind.name, name, tuple(found))

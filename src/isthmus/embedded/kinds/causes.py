@@ -1,14 +1,13 @@
 """The sentences in which the API says that a field is wrong.
 
-Each function makes one :class:`Cause`; :func:`refusal` makes the 422 answer of all of them.
+Each function makes one :class:`Cause`; :func:`refusals.invalid` answers with all of them.
 """
 
 import json
 from collections.abc import Iterable
 
-from isthmus.embedded.kinds.kind import Kind
-from isthmus.embedded.status import Cause, Refusal
-from isthmus.model.wire import Json, JsonObject
+from isthmus.embedded.status import Cause
+from isthmus.model.wire import Json
 
 IMMUTABLE = "field is immutable"
 
@@ -64,24 +63,6 @@ def each(field: str, value: Json, sentences: Iterable[str]) -> list[Cause]:
 def unequal(field: str, new: Json, old: Json) -> list[Cause]:
     """A field that may not change; absent and null are the same."""
     return [] if new == old else [invalid(field, new, IMMUTABLE)]
-
-
-def refusal(kind: Kind, obj: JsonObject, causes: Iterable[Cause]) -> Refusal:
-    """The answer 422 that names every wrong field."""
-    found = tuple(causes)
-    texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in found))
-    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    name = str((obj.get("metadata") or {}).get("name") or "")
-    qualified = f"{kind.name}.{kind.group}" if kind.group else kind.name
-    return Refusal(
-        422,
-        "Invalid",
-        f"{qualified} {shown(name)} is invalid: {listed}",
-        group=kind.group,
-        kind=kind.name,
-        name=name,
-        causes=found,
-    )
 
 
 def _cause(reason: str, message: str, detail: str, field: str) -> Cause:

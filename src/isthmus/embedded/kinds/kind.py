@@ -84,6 +84,11 @@ class Kind:
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def resource(self) -> str:
+        """The store's name for all objects of this kind, whatever the version."""
+        return f"{self.group}/{self.plural}"
+
     def keys(self, path: str) -> tuple[str, ...] | None:
         """How server-side apply tells the elements of the list at ``path`` apart."""
         return self.apply_lists.get(path, self.lists.get(path))

@@ -12,6 +12,7 @@ from isthmus.embedded.patches import fieldpaths, managers, merging
 from isthmus.embedded.patches.fieldpaths import FieldSet, Path
 from isthmus.embedded.patches.managers import FieldManager, Owner
 from isthmus.embedded.status import Cause, Refusal
+from isthmus.model.times import second_time
 from isthmus.model.wire import JsonObject
 
 __all__ = ["FieldManager", "applied", "manager_name", "settled", "tracked"]
@@ -162,7 +163,7 @@ def _first_owner(kind: Kind, live: JsonObject, who: FieldManager) -> Owner:
         manager="before-first-apply",
         operation="Update",
         api_version=kind.api_version,
-        time=managers.stamp(who.now),
+        time=second_time(who.now),
         fields=fieldpaths.without(fields, _ignored(kind, who)),
     )
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Self
 
 from isthmus.embedded.patches import fieldpaths
 from isthmus.embedded.patches.fieldpaths import FieldSet
+from isthmus.model.times import second_time
 from isthmus.model.wire import Json, JsonObject
 
 MOST_UPDATERS = 10  # more are folded into one entry
@@ -54,10 +55,6 @@ class Owner:
         return replace(self, fields=fields)
 
 
-def stamp(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def owner(who: FieldManager, api_version: str, fields: FieldSet) -> Owner:
     return Owner(
         manager=who.name,
@@ -65,7 +62,7 @@ def owner(who: FieldManager, api_version: str, fields: FieldSet) -> Owner:
         api_version=api_version,
         subresource=who.subresource,
         # The real server, too, forgets the time of what comes through scale.
-        time=None if who.subresource == "scale" else stamp(who.now),
+        time=None if who.subresource == "scale" else second_time(who.now),
         fields=fields,
     )
 

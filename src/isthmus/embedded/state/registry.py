@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from isthmus.embedded.kinds.crds import from_crd
 from isthmus.embedded.kinds.kind import Kind
-from isthmus.embedded.store import Event, Place, Record
+from isthmus.embedded.state.store import Event, Place, Record
 
 CRDS = "apiextensions.k8s.io/customresourcedefinitions"
 

@@ -5,10 +5,10 @@ import random
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from isthmus.embedded.api.refusals import invalid
 from isthmus.embedded.kinds import causes
+from isthmus.embedded.kinds.refusals import invalid
+from isthmus.embedded.state.store import Event, Key, Record
 from isthmus.embedded.status import Cause, Refusal
-from isthmus.embedded.store import Event, Key, Record
 from isthmus.model.wire import JsonObject
 
 SERVICES = "/services"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from isthmus.embedded.store import Event, Key, Record
+from isthmus.embedded.state.store import Event, Key, Record
 from isthmus.model.wire import JsonObject
 
 

@@ -5,12 +5,13 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
-from isthmus.embedded.api.registry import Registry
-from isthmus.embedded.consequences.addresses import Addresses
-from isthmus.embedded.consequences.owners import Owners
-from isthmus.embedded.store import Event, Key, Record, Store
+from isthmus.embedded.state.addresses import Addresses
+from isthmus.embedded.state.owners import Owners
+from isthmus.embedded.state.registry import Registry
+from isthmus.embedded.state.store import Event, Key, Record, Store
+from isthmus.model.times import second_time
 from isthmus.model.wire import JsonObject
 
 # Vowels and look-alikes are left out, so that no generated name spells a word.
@@ -49,7 +50,7 @@ class Plane:
             self.store.follow(follower)
 
     def timestamp(self) -> str:
-        return self.wall().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return second_time(self.wall())
 
     def uid(self) -> str:
         return str(uuid.UUID(int=self.random.getrandbits(128), version=4))

@@ -1,5 +1,6 @@
-"""The refusals that several parts of the request path share, worded as the real server does it."""
+"""The refusals that several rooms share, worded as the real server does it."""
 
+from isthmus.embedded.kinds.causes import shown
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.status import Cause, Refusal
 
@@ -58,12 +59,12 @@ def no_such_resource() -> Refusal:
 def invalid(group: str, kind: str, name: str, causes: tuple[Cause, ...]) -> Refusal:
     """422: ``causes`` name the wrong fields, and the message repeats them."""
     subject = f"{kind}.{group}" if group else kind
-    wrong = [f"{cause.field}: {cause.message}" for cause in causes]
+    wrong = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     said = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
     return Refusal(
         422,
         "Invalid",
-        f'{subject} "{name}" is invalid: {said}',
+        f"{subject} {shown(name)} is invalid: {said}",
         group=group,
         kind=kind,
         name=name,

@@ -1,8 +1,8 @@
 """Gives pods the service account they run as, and the volume with its token."""
 
-from isthmus.embedded.api.plane import Plane
-from isthmus.embedded.api.refusals import forbidden
 from isthmus.embedded.kinds.kind import Kind
+from isthmus.embedded.kinds.refusals import forbidden
+from isthmus.embedded.state.plane import Plane
 from isthmus.model.wire import JsonObject
 
 _MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
