@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tests.support import kubectl
 pytestmark = pytest.mark.e2e
 
 ISTHMUS = Path(sys.executable).with_name("isthmus")
+PATIENCE = 60.0  # seconds for a demo to be ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,19 @@ def demo(folder: Path) -> Iterator[Demo]:
         [ISTHMUS, "demo", "--stay", "--directory", folder], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    seen = ""
-    while "until Ctrl-C" not in seen:
-        line = process.stdout.readline()
-        assert line, f"the demo ended early:\n{seen}"
-        seen += line
+    # One that hangs is killed, which ends its output, and with it the loop.
+    too_late = threading.Timer(PATIENCE, process.kill)
+    too_late.start()
     try:
+        seen = ""
+        while "until Ctrl-C" not in seen:
+            line = process.stdout.readline()
+            assert line, f"the demo ended early:\n{seen}"
+            seen += line
+        too_late.cancel()
         yield Demo(process, folder / "kubeconfig")
     finally:
+        too_late.cancel()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
 

@@ -327,7 +327,7 @@ async def test_verification_can_be_switched_off_by_the_owner_of_the_kubeconfig()
         assert await got(ApiServer(url=server.url, verify=False)) == "web"
 
 
-async def test_a_client_certificate_that_is_asked_for_and_missing_is_named() -> None:
+async def test_a_client_certificate_that_is_asked_for_and_missing_is_an_error_of_ours() -> None:
     async with serving(is_well, context(GOOD, clients=OURS)) as server:
         error = await failed(at(server.url))
     assert isinstance(error, Unauthorized | Unreachable), repr(error)

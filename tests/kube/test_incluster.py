@@ -1,3 +1,5 @@
+"""What a pod's mounted service account gives, and what is said when part of it is missing."""
+
 import asyncio
 from pathlib import Path
 

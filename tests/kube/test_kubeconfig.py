@@ -1,3 +1,5 @@
+"""Kubeconfigs that are right: files, contexts and credentials, read as kubectl reads them."""
+
 import asyncio
 import os
 from contextlib import suppress

@@ -1,3 +1,5 @@
+"""Who may lead, decided as client-go decides it."""
+
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,3 +1,5 @@
+"""Kubeconfigs from a Secret: what is enough, and everything that is refused by name."""
+
 from pathlib import Path
 
 import pytest

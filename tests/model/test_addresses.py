@@ -1,3 +1,5 @@
+"""Which addresses a stranger may not send us to, however they are spelled."""
+
 import pytest
 
 from isthmus.model.addresses import refusal

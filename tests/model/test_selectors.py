@@ -1,3 +1,5 @@
+"""Label selectors: what they pick, and how they are written for the API."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""Names and labels: what the API accepts, and what it does not."""
+
 import pytest
 
 from isthmus.model import syntax

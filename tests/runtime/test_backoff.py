@@ -1,3 +1,5 @@
+"""Waits grow, end at their cap, and are never in step."""
+
 from random import Random
 
 import pytest

@@ -1,3 +1,5 @@
+"""Whatever the events, a cache holds what they say and its indexes agree with it."""
+
 from dataclasses import dataclass
 
 import pytest

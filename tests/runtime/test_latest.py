@@ -1,3 +1,5 @@
+"""Readers get the newest value, each at its own pace."""
+
 import asyncio
 
 from isthmus.runtime.latest import Latest

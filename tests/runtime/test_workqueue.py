@@ -1,3 +1,5 @@
+"""No key is lost, none is held twice, and failures wait their turn."""
+
 import asyncio
 from random import Random
 

@@ -15,14 +15,12 @@ NAMESPACED = "/api/v1/namespaces/default"
 SERVICES = f"{NAMESPACED}/services"
 CONFIG_MAPS = f"{NAMESPACED}/configmaps"
 MERGE = "application/merge-patch+json"
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def cluster(**options: str) -> Cluster:
     """A cluster in which everything is the same every time."""
     return Cluster("west", wall=lambda: NOW, random=Random(1), **options)
-
-
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def config(name: str, **metadata: Json) -> JsonObject:

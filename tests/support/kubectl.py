@@ -6,13 +6,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-CACHE = Path("~/.cache/isthmus/bin").expanduser()
+from lab.versions import KUBECTL
 
 
 def found() -> list[Path]:
     """Every kubectl of this machine: the one in PATH and those that the lab has built."""
     installed = shutil.which("kubectl")
-    built = sorted(CACHE.glob("kubectl-v*"))
+    built = sorted(KUBECTL.path.parent.glob("kubectl-v*"))
     return [*([Path(installed)] if installed else []), *built]
 
 
