@@ -2,146 +2,36 @@
 
 import asyncio
 import gzip
-import os
-import ssl
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from isthmus.embedded.fronts.certificates import Authority, Pair
 from isthmus.kube import requests
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.client import Client
-from isthmus.kube.credentials import StaticToken
-from isthmus.kube.errors import (
-    BadConfig,
-    Garbled,
-    Rejected,
-    Unauthorized,
-    Unreachable,
-    Untrusted,
-)
+from isthmus.kube.errors import BadConfig, Garbled, Rejected, Unreachable
 from isthmus.kube.exchange import Limits
 from isthmus.kube.http import HttpTransport
 from isthmus.kube.requests import EVERYTHING
 from isthmus.kube.resources import SERVICES
 from isthmus.kube.watch import WatchDecoder
 from isthmus.model.errors import IsthmusError
-from isthmus.model.objects import Key
 from tests.support.scripted import line, named
-from tests.support.waiting import eventually
+from tests.support.servers import (
+    GOOD,
+    JSON,
+    SERVICE,
+    WEB,
+    Behaviour,
+    Talk,
+    at,
+    context,
+    failed,
+    got,
+    is_well,
+    serving,
+)
 
 pytestmark = pytest.mark.sockets
-
-TOKEN = "canary-3141"
-WEB = Key("shop", "web")
-NOW = datetime.now(UTC)
-OURS = Authority("ours", NOW)
-THEIRS = Authority("theirs", NOW)
-GOOD = OURS.issue(["127.0.0.1"], NOW)
-JSON = "200 OK\r\nContent-Type: application/json"
-SERVICE = b'{"kind":"Service","apiVersion":"v1","metadata":{"name":"web"}}'
-
-
-@dataclass
-class Talk:
-    """One connection of a server, and what was heard on all of them."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    heard: list[bytes]
-
-    async def say(self, text: bytes) -> None:
-        self.writer.write(text)
-        await self.writer.drain()
-
-    async def answer(self, head: str, body: bytes = b"") -> None:
-        """Hear a request out and answer it."""
-        self.heard.append(await self.reader.readuntil(b"\r\n\r\n"))
-        await self.say(f"HTTP/1.1 {head}\r\n\r\n".encode() + body)
-
-
-Behaviour = Callable[[Talk], Awaitable[None]]
-
-
-@dataclass
-class Server:
-    """Treats every connection as ``behave`` likes, and stays on it to the end."""
-
-    behave: Behaviour
-    url: str = ""
-    heard: list[bytes] = field(default_factory=list)
-    connections: int = 0
-    _open: set[asyncio.StreamWriter] = field(default_factory=set)
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self._open.add(writer)
-        try:
-            with suppress(OSError, asyncio.IncompleteReadError):
-                await self.behave(Talk(reader, writer, self.heard))
-                await reader.read()
-        finally:
-            writer.transport.abort()
-            self._open.discard(writer)
-
-    def close(self) -> None:
-        for writer in self._open:
-            writer.transport.abort()
-
-
-@asynccontextmanager
-async def serving(behave: Behaviour, tls: ssl.SSLContext | None) -> AsyncIterator[Server]:
-    server = Server(behave)
-    before = len(asyncio.all_tasks())
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
-    port = listener.sockets[0].getsockname()[1]
-    server.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
-    try:
-        yield server
-    finally:
-        listener.close()
-        server.close()
-        await eventually(lambda: len(asyncio.all_tasks()) == before)
-
-
-def context(pair: Pair, clients: Authority | None = None) -> ssl.SSLContext:
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(pair.certificate + pair.key)
-        file.flush()
-        made.load_cert_chain(file.name)
-    if clients is not None:
-        made.verify_mode = ssl.CERT_REQUIRED
-        made.load_verify_locations(cadata=clients.pem)
-    return made
-
-
-def at(url: str, ca: Authority = OURS) -> ApiServer:
-    return ApiServer(url=url, ca_pem=ca.pem.encode())
-
-
-async def got(to: ApiServer, **limits: float) -> str:
-    """Ask for a Service and return its name; errors pass."""
-    shorter = Limits(**({"first_byte": 1.0, "total": 2.0} | limits))  # type: ignore[arg-type]  # ints and floats alike
-    client = Client(HttpTransport(to, connect=1.0), StaticToken(TOKEN), shorter)
-    try:
-        return (await client.get(SERVICES, WEB)).metadata.name
-    finally:
-        await client.close()
-
-
-async def failed(to: ApiServer, **limits: float) -> IsthmusError:
-    with pytest.raises(IsthmusError) as caught:
-        await got(to, **limits)
-    assert TOKEN not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    return caught.value
 
 
 async def nothing(_talk: Talk) -> None:
@@ -150,11 +40,6 @@ async def nothing(_talk: Talk) -> None:
 
 async def hangs_up(talk: Talk) -> None:
     talk.writer.transport.abort()
-
-
-async def is_well(talk: Talk) -> None:
-    while True:
-        await talk.answer(f"{JSON}\r\nContent-Length: {len(SERVICE)}", SERVICE)
 
 
 async def drips(talk: Talk) -> None:
@@ -287,92 +172,12 @@ async def test_nobody_there() -> None:
     assert str(error) == f"get services shop/web: {url}: connection refused"
 
 
-async def test_a_certificate_for_another_name_shows_both_names() -> None:
-    other = OURS.issue(["kubernetes.default.svc"], NOW)
-    async with serving(is_well, context(other)) as server:
-        error = await failed(at(server.url))
-        assert not server.heard
-        named_right = ApiServer(
-            url=server.url,
-            ca_pem=OURS.pem.encode(),
-            tls_server_name="kubernetes.default.svc",
-        )
-        assert await got(named_right) == "web"
-    assert isinstance(error, Untrusted)
-    assert "is not for '127.0.0.1'; it shows" in str(error)
-    assert "for kubernetes.default.svc, SHA-256 " in str(error)
-
-
-async def test_a_certificate_of_another_authority_shows_both() -> None:
-    async with serving(is_well, context(GOOD)) as server:
-        error = await failed(at(server.url, THEIRS))
-        assert not server.heard
-    assert isinstance(error, Untrusted)
-    assert "issued by 'CN=ours authority'" in str(error)
-    assert "trusted are 'CN=theirs authority' (SHA-256 " in str(error)
-
-
-async def test_a_certificate_cannot_write_to_the_terminal_or_fill_the_log() -> None:
-    loud = OURS.issue(["\x1b[31m.example", "x" * 5000], NOW)
-    async with serving(is_well, context(loud)) as server:
-        error = await failed(at(server.url))
-    assert isinstance(error, Untrusted)
-    assert str(error).isprintable()
-    assert "for [31m.example, xxx" in str(error)
-    assert len(str(error)) < 600
-
-
-async def test_verification_can_be_switched_off_by_the_owner_of_the_kubeconfig() -> None:
-    async with serving(is_well, context(GOOD)) as server:
-        assert await got(ApiServer(url=server.url, verify=False)) == "web"
-
-
-async def test_a_client_certificate_that_is_asked_for_and_missing_is_an_error_of_ours() -> None:
-    async with serving(is_well, context(GOOD, clients=OURS)) as server:
-        error = await failed(at(server.url))
-    assert isinstance(error, Unauthorized | Unreachable), repr(error)
-
-
-def open_files() -> set[str]:
-    return {os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.exists()}
-
-
-@pytest.mark.parametrize(
-    "certificate, key",
-    [
-        pytest.param(GOOD.certificate, THEIRS.issue(["x"], NOW).key, id="another's key"),
-        pytest.param(b"nonsense", GOOD.key, id="no certificate"),
-        pytest.param(GOOD.certificate, b"nonsense canary-3141", id="no key"),
-    ],
-)
-def test_a_client_certificate_that_cannot_be_used(certificate: bytes, key: bytes) -> None:
-    before = open_files()
-    with pytest.raises(BadConfig) as caught:
-        HttpTransport(
-            ApiServer(url="https://127.0.0.1:1", client_cert_pem=certificate, client_key_pem=key)
-        )
-    assert str(caught.value) == (
-        "https://127.0.0.1:1: client certificate and key cannot be used together"
-    )
-    assert open_files() == before
-
-
 @pytest.mark.parametrize(
     "url", ["", "127.0.0.1", "ftp://x", "https://", "https://[x", "https://x:y"]
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(BadConfig):
         HttpTransport(ApiServer(url=url))
-
-
-def test_a_ca_that_is_none_is_refused() -> None:
-    with pytest.raises(BadConfig, match="the CA is not a PEM certificate"):
-        HttpTransport(ApiServer(url="https://x", ca_pem=b"nonsense"))
-
-
-def test_the_client_key_and_the_proxy_do_not_show() -> None:
-    shown = repr(ApiServer(url="https://x", client_key_pem=b"canary", proxy="http://canary@p"))
-    assert "canary" not in shown
 
 
 async def watched(to: ApiServer, **limits: float) -> list[str]:

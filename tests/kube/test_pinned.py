@@ -48,7 +48,7 @@ async def test_another_cluster_is_not_even_asked_for_its_list() -> None:
     assert len(script.requests) == 1
 
 
-async def test_reading_one_object_asks_for_no_identity() -> None:
+async def test_the_identity_itself_is_read_without_asking_for_it_first() -> None:
     script = Script(namespace("uid-of-north"))
     found = await pinned(script).get(NAMESPACES, Key("", "kube-system"))
     assert found.metadata.uid == "uid-of-north"

@@ -3,7 +3,7 @@
 An address can come to mean another cluster: a restored one, a rebuilt one, a wrong entry in a
 load balancer. Everything it says would be well-formed, and acting on it would be a disaster. The
 UID of a cluster's kube-system namespace is its identity, so it is asked for, with the same
-credential and over the same connections, before each list and each watch.
+credential and over the same connections, before each read.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -35,7 +35,7 @@ class Pinned:
 
     @asynccontextmanager
     async def send(self, request: Request) -> AsyncIterator[Response]:
-        if _reads_many(request):
+        if _needs_identity(request):
             self._check(await self._identity(request.headers))
         async with self._inner.send(request) as response:
             yield response
@@ -61,8 +61,8 @@ class Pinned:
         return found.uid
 
 
-def _reads_many(request: Request) -> bool:
-    """Tell the first request of a list, and any watch; later pages belong to the first one."""
+def _needs_identity(request: Request) -> bool:
+    """Tell reads that must ask first: not the identity itself, nor the later pages of a list."""
     if request.method != "GET" or request.path.endswith(f"/{NAMESPACES.plural}/kube-system"):
         return False
     return all(name != "continue" for name, _ in request.query)
