@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import dataclasses
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from random import Random
 from typing import NamedTuple
+from uuid import uuid4
 
 import aiohttp
 import msgspec
@@ -63,12 +63,11 @@ class Observer:
     def __init__(self) -> None:
         self.mirrored: list[Key] = []
         self._awaited: dict[str, asyncio.Future[float]] = {}
-        self._numbers = count()
         self._grown = asyncio.Event()
 
     def expect(self) -> Expected:
-        """Return a revision that was never seen, and what will be the time at which it is."""
-        expected = Expected(f"change-{next(self._numbers)}", asyncio.Future())
+        """Return a revision that no cluster has ever seen, and when it will be seen."""
+        expected = Expected(str(uuid4()), asyncio.Future())
         self._awaited[expected.revision] = expected.moment
         return expected
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
@@ -18,6 +19,8 @@ from bench.progress import Progress
 from lab.build import build
 from lab.controlplane import ControlPlane
 from lab.versions import CONTROL_PLANE, ETCD, KUBERNETES
+
+STATUS = 12.0  # seconds: as long as the status of a link may wait for work that goes on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,7 @@ def _settled(trial: Trial, plan: Plan) -> tuple[Changes, Restart]:
                 patience(trial.services),
             )
             found = asyncio.run(changes(server(trial.west), server(east), stretch))
+            time.sleep(STATUS)
         return found, restart(trial, east, plan.rest)
 
 
