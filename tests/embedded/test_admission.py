@@ -7,7 +7,7 @@ from isthmus.embedded.kinds.builtin import BUILTIN
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 
-KINDS = {kind.name: kind for kind in BUILTIN}
+KINDS = {kind.name: kind for kind in BUILTIN if kind.view is None}
 LABEL = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "

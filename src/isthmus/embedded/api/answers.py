@@ -54,7 +54,7 @@ class Form:
 
     def encoded(self, record: Record) -> bytes:
         """One object."""
-        if not self.table and not self.partial:
+        if not self.table and not self.partial and self.kind.view is None:
             return _head(self.kind.name, self.kind.api_version) + record.body[1:]
         return msgspec.json.encode(self.shown(record.object))
 
@@ -69,7 +69,7 @@ class Form:
                 "apiVersion": "meta.k8s.io/v1",
                 "metadata": obj["metadata"],
             }
-        return {**obj, "kind": self.kind.name, "apiVersion": self.kind.api_version}
+        return self.kind.seen(obj)
 
     def listed(self, records: Iterable[Record], metadata: JsonObject) -> bytes:
         """A list. Items of built-in kinds do not repeat what the list's kind says already."""
@@ -84,10 +84,16 @@ class Form:
             items = [self.encoded(record) for record in records]
         elif self.custom:
             items = [self.encoded(record) for record in records]
+        elif self.kind.view:
+            items = [_bare(self.shown(record.object)) for record in records]
         else:
             items = [record.body for record in records]
         head = _head(name, version) + b'"metadata":' + msgspec.json.encode(metadata)
         return b"".join((head, b',"items":[', b",".join(items), b"]}"))
+
+
+def _bare(obj: JsonObject) -> bytes:
+    return msgspec.json.encode({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
 
 
 def _head(name: str, version: str) -> bytes:

@@ -185,7 +185,10 @@ def typed(kind: Kind, found: JsonObject, registry: Registry) -> JsonObject:
     said_version = found.get("apiVersion") or kind.api_version
     metadata = found.get("metadata")
     why = ""
-    known = said_kind == kind.name or registry.named(said_version, said_kind) is not None
+    meant = registry.named(said_version, said_kind)
+    known = said_kind == kind.name or meant is not None
+    if meant and meant.resource == kind.resource and said_version != kind.api_version:
+        raise _other_version(kind, said_version)
     if said_version != kind.api_version or not known:
         why = f'no kind "{said_kind}" is registered for version "{said_version}" in scheme '
         why += f'"{_SCHEME}"'
@@ -218,11 +221,15 @@ def _check_custom(kind: Kind, found: JsonObject) -> None:
             f"Object 'Kind' is missing in '{whole}' ({shown})"
         )
     if said_version != kind.api_version:
-        raise bad_request(
-            f"the API version in the data ({said_version}) does not match the expected API "
-            f"version ({kind.api_version})"
-        )
+        raise _other_version(kind, said_version)
     if said_kind != kind.name:
         cause = causes.invalid("kind", said_kind, f"must be {kind.name}")
         name = (found.get("metadata") or {}).get("name") or ""
         raise invalid(kind.group, said_kind, name, (cause,))
+
+
+def _other_version(kind: Kind, said: str) -> Refusal:
+    return bad_request(
+        f"the API version in the data ({said}) does not match the expected API version "
+        f"({kind.api_version})"
+    )

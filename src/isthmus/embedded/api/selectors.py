@@ -12,6 +12,7 @@ Predicate = Callable[[JsonObject], bool]
 
 _TERM = re.compile(r"(?P<path>.*?)(?P<operator>!=|==|=)(?P<value>.*)")
 
+_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 # Besides metadata.name and metadata.namespace, which every kind has.
 _FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "Pod"): (
@@ -30,17 +31,12 @@ _FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "Node"): ("spec.unschedulable",),
     ("", "Service"): ("spec.clusterIP", "spec.type"),
     ("", "Event"): (
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
+        *(f"involvedObject.{field}" for field in _REFERENCE),
+        *("reason", "reportingComponent", "source", "type"),
+    ),
+    ("events.k8s.io", "Event"): (
+        *(f"regarding.{field}" for field in _REFERENCE),
+        *("reason", "reportingController", "type"),
     ),
     ("apps", "ReplicaSet"): ("status.replicas",),
 }
@@ -89,13 +85,21 @@ def _term(kind: Kind, part: str, text: str) -> tuple[str, str, bool]:
             if own or not kind.strategic
             else f'"{path}" is not a known field selector: only {known}'
         )
-    return path, found["value"], found["operator"] != "!="
+    return _place(kind, path), found["value"], found["operator"] != "!="
+
+
+def _place(kind: Kind, path: str) -> str:
+    """Where the store keeps the field."""
+    first, dot, rest = path.partition(".")
+    return (kind.view.names.get(first, first) if kind.view else first) + dot + rest
 
 
 def _text(obj: JsonObject, path: str) -> str:
     found: Json = obj
     for step in path.split("."):
         found = found.get(step) if isinstance(found, dict) else None
+    if path == "source" and isinstance(found, dict):  # of an Event
+        return str(found.get("component") or obj["reportingComponent"])
     if found is None:
         return "false" if path in _FALSE_WHEN_ABSENT else ""
     if isinstance(found, bool):

@@ -24,11 +24,6 @@ _REGISTRY = {
 }
 
 
-def seen_as(kind: Kind, obj: JsonObject) -> JsonObject:
-    """A stored object in the version that was asked for."""
-    return {**obj, "kind": kind.name, "apiVersion": kind.api_version}
-
-
 def key_of(call: Call, obj: JsonObject) -> Key:
     return Key(call.kind.resource, call.route.namespace, obj["metadata"].get("name") or "")
 
@@ -57,6 +52,7 @@ def created(plane: Plane, call: Call, sent: JsonObject, *, tracked: bool = False
         done = plane.addresses.assigned(key, done, None)
     if plane.store.get(key) is not None:
         raise already_exists(kind, key.name)
+    done = kind.stored(done)
     return done if call.dry_run else plane.store.put(key, done, 0).object
 
 
@@ -85,7 +81,7 @@ def updated(
     plane: Plane, call: Call, current: JsonObject, sent: JsonObject, *, tracked: bool = False
 ) -> JsonObject:
     kind, key = call.kind, call.route.key
-    old = seen_as(kind, current)
+    old = kind.seen(current)
     _check_preconditions(kind, key, old, sent)
     new = _separated(kind, call.route.subresource, old, sent)
     new["metadata"] = _kept(new["metadata"], old["metadata"])
@@ -100,6 +96,7 @@ def updated(
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     if apply.settled(old, new) is old:
         return current
+    new = kind.stored(new)
     if call.dry_run:
         return new
     if finished(new):

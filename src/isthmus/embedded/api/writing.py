@@ -85,7 +85,7 @@ def change(plane: Plane, call: Call) -> Written:
         seen = scaling.scale_of(record.object)
         scale = patch.patched(scaling.SCALE, call.content_type, seen, call.body)
         return _rescaled(plane, call, record, scale)
-    current = storing.seen_as(call.kind, record.object)
+    current = call.kind.seen(record.object)
     wanted = typed(
         call.kind,
         patch.patched(call.kind, call.content_type, current, call.body),
@@ -105,7 +105,7 @@ def _present(plane: Plane, call: Call) -> Record:
 
 
 def _rescaled(plane: Plane, call: Call, record: Record, scale: JsonObject) -> Written:
-    wanted = scaling.scaled(storing.seen_as(call.kind, record.object), scale)
+    wanted = scaling.scaled(call.kind.seen(record.object), scale)
     return Written(object=scaling.scale_of(storing.updated(plane, call, record.object, wanted)))
 
 
@@ -119,7 +119,7 @@ def _apply(plane: Plane, call: Call) -> Written:
     who = call.manager("Apply")
     record = plane.store.get(call.route.key)
     if record is not None:
-        whole = apply.applied(call.kind, storing.seen_as(call.kind, record.object), sent, who)
+        whole = apply.applied(call.kind, call.kind.seen(record.object), sent, who)
         whole = typed(call.kind, whole, call.registry)
         _check_name(call, whole)
         _check_home(call, whole)

@@ -51,4 +51,5 @@ def judged(kind: Kind, new: JsonObject, old: JsonObject | None) -> None:
     found += kind.judge(new, old)
     if found:
         name = new["metadata"].get("name") or ""
-        raise refusals.invalid(kind.group, kind.name, name, tuple(found))
+        group = kind.resource.partition("/")[0]
+        raise refusals.invalid(group, kind.name, name, tuple(found))

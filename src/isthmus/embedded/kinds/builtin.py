@@ -12,6 +12,7 @@ from isthmus.embedded.kinds import (
     bindings,
     crdrules,
     endpoints,
+    events,
     formats,
     listkeys,
     services,
@@ -152,7 +153,8 @@ _CORE: Final = (
         shape="core.Event",
         lists=_META,
         atoms=_ATOMS | {"involvedObject", "related"},
-        judge=settings.judge_event,
+        name_rule=formats.path_segment_name,
+        judge=events.judge,
     ),
 )
 
@@ -239,6 +241,19 @@ _OTHERS: Final = (
         fill=endpoints.fill_slice,
         prepare=endpoints.prepare_slice,
         judge=endpoints.judge_slice,
+    ),
+    Kind(
+        group="events.k8s.io",
+        version="v1",
+        name="Event",
+        plural="events",
+        singular="event",
+        short_names=("ev",),
+        shape="events.Event",
+        lists=_META,
+        atoms=_ATOMS | {"regarding", "related"},
+        judge=events.judge_strictly,
+        view=events.VIEW,
     ),
     Kind(
         group="coordination.k8s.io",

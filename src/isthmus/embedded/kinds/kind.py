@@ -41,6 +41,16 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """How a kind shows objects that the store keeps in the words of another one."""
+
+    resource: str  # where they are kept
+    names: Mapping[str, str]  # of fields that are called otherwise there
+    stored: Callable[[JsonObject], JsonObject]
+    shown: Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """One kind of object in one version of one group."""
 
@@ -79,6 +89,7 @@ class Kind:
     unknown: Callable[[JsonObject], list[str]] = all_known  # paths that the schema does not know
     judge: Callable[[JsonObject, JsonObject | None], list[Cause]] = accepted  # (new, old)
     columns: tuple[Column, ...] = ()
+    view: View | None = None  # of another kind's objects
 
     @property
     def api_version(self) -> str:
@@ -87,7 +98,16 @@ class Kind:
     @property
     def resource(self) -> str:
         """The store's name for all objects of this kind, whatever the version."""
-        return f"{self.group}/{self.plural}"
+        return self.view.resource if self.view else f"{self.group}/{self.plural}"
+
+    def seen(self, obj: JsonObject) -> JsonObject:
+        """A stored object in the words and version of this kind."""
+        shown = self.view.shown(obj) if self.view else obj
+        return {**shown, "kind": self.name, "apiVersion": self.api_version}
+
+    def stored(self, obj: JsonObject) -> JsonObject:
+        """An object of this kind in the words of the store."""
+        return self.view.stored(obj) if self.view else obj
 
     def keys(self, path: str) -> tuple[str, ...] | None:
         """How server-side apply tells the elements of the list at ``path`` apart."""

@@ -1,4 +1,4 @@
-"""Small kinds: Namespaces, ConfigMaps, Secrets, Leases and Events."""
+"""Small kinds: Namespaces, ConfigMaps, Secrets and Leases."""
 
 import base64
 from collections.abc import Iterator
@@ -113,13 +113,3 @@ def judge_lease(new: JsonObject, _old: JsonObject | None) -> list[Cause]:
         text = "may only be specified if `strategy` is defined"
         found.append(forbidden("spec.preferredHolder", text))
     return found
-
-
-def judge_event(new: JsonObject, old: JsonObject | None) -> list[Cause]:
-    if old is not None:
-        return []
-    about = new["involvedObject"].get("namespace", "")
-    home = new["metadata"].get("namespace", "")
-    if about == home or (not about and home == "default"):
-        return []
-    return [invalid("involvedObject.namespace", about, "does not match event.namespace")]

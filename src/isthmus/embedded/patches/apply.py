@@ -55,7 +55,7 @@ def applied(
     fields = fieldpaths.without(fieldpaths.fields_of(kind, patch), ignored)
     new = merging.merged(kind, live, patch)
     mine = managers.owner(who, kind.api_version, fields)
-    others = [one for one in owners if one.identity != mine.identity]
+    others = [one for one in _understood(kind, owners) if one.identity != mine.identity]
     last = next((one for one in owners if one.identity == mine.identity), None)
     if last is not None:
         new = _forgotten(kind, new, last.fields, [mine, *others])
@@ -76,7 +76,10 @@ def tracked(
         return managers.written(after, [])
     live = kind.zero if before is None else _bare(before)
     change = _filtered(fieldpaths.difference(kind, live, _bare(after)), _ignored(kind, who))
-    kept = [one.keeping(one.fields - change.written - change.removed) for one in owners]
+    kept = [
+        one.keeping(one.fields - change.written - change.removed)
+        for one in _understood(kind, owners)
+    ]
     gained = change.written - _UNOWNED
     if gained:
         mine = managers.owner(who, kind.api_version, gained)
@@ -235,6 +238,11 @@ def _known_owners(before: JsonObject | None, after: JsonObject, who: FieldManage
     if given in ([], [{}]):
         return []  # the writer asks to forget all owners
     return managers.read(after) or known
+
+
+def _understood(kind: Kind, owners: list[Owner]) -> list[Owner]:
+    """The real server forgets owners who know the fields by the names of another group."""
+    return [one for one in owners if one.api_version.rpartition("/")[0] == kind.group]
 
 
 def _timeless(obj: JsonObject) -> JsonObject:

@@ -26,8 +26,7 @@ class Registry:
 
     def stored(self, resource: str) -> Kind | None:
         """A kind whose objects the store keeps as ``resource``."""
-        group, _, plural = resource.partition("/")
-        return self._stored.get((group, plural))
+        return self._stored.get(resource)
 
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(self._all.values())
@@ -59,4 +58,4 @@ class Registry:
             for kind in kinds:
                 self._all.setdefault((kind.group, kind.version, kind.plural), kind)
         self._named = {(k.api_version, k.name): k for k in self._all.values()}
-        self._stored = {(k.group, k.plural): k for k in reversed(self._all.values())}
+        self._stored = {k.resource: k for k in reversed(self._all.values())}

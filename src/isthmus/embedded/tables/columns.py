@@ -162,38 +162,32 @@ def _subjects(kind: str) -> Callable[[JsonObject], object]:
 
 
 def _event_object(event: JsonObject) -> str:
-    about = event.get("involvedObject") or event.get("regarding") or {}
+    about = event.get("involvedObject") or {}
     return "/".join(filter(None, (about.get("kind", "").lower(), about.get("name"))))
 
 
 def _event_source(event: JsonObject) -> str:
-    source = event.get("source") or event.get("deprecatedSource") or {}
-    component = source.get("component") or event.get("reportingController") or ""
-    instance = source.get("host") or event.get("reportingInstance") or ""
+    source = event.get("source") or {}
+    component = source.get("component") or event.get("reportingComponent")
+    instance = source.get("host") or event.get("reportingInstance")
     return ", ".join(filter(None, (component, instance)))
 
 
 def _event_first(event: JsonObject) -> object:
-    return (
-        event.get("firstTimestamp")
-        or event.get("deprecatedFirstTimestamp")
-        or event.get("eventTime")
-    )
+    return event.get("firstTimestamp") or event.get("eventTime")
 
 
 def _event_last(event: JsonObject) -> object:
     series = (event.get("series") or {}).get("lastObservedTime")
-    last = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp")
-    return series or last or _event_first(event)
+    return series or event.get("lastTimestamp") or _event_first(event)
 
 
 def _event_count(event: JsonObject) -> object:
-    series = (event.get("series") or {}).get("count")
-    return series or event.get("count") or event.get("deprecatedCount") or 1
+    return (event.get("series") or {}).get("count") or event.get("count") or 1
 
 
 def _event_message(event: JsonObject) -> str:
-    return str(event.get("message") or event.get("note") or "").strip()
+    return str(event.get("message") or "").strip()
 
 
 def _column(title: str, cell: Callable[[JsonObject], object], kind: str = "string") -> Column:

@@ -31,7 +31,7 @@ def table(
     now: datetime,
     include: str = "Metadata",
 ) -> JsonObject:
-    """A ``meta.k8s.io/v1`` Table of ``objects``.
+    """A ``meta.k8s.io/v1`` Table of ``objects``, as the store keeps them.
 
     ``metadata`` is that of the list (or of the single object, of which only the
     resourceVersion counts); ``include`` is the query parameter ``includeObject``.
@@ -69,7 +69,7 @@ def _row(
     row: JsonObject = {"cells": [cell(column, obj, now) for column in columns]}
     match include:
         case "Object":
-            row["object"] = {"kind": kind.name, "apiVersion": kind.api_version, **obj}
+            row["object"] = kind.seen(obj)
         case "None":
             row["object"] = None
         case _:

@@ -1,9 +1,9 @@
-"""Leases and Events: small records with exact times."""
+"""Leases: small records with exact times."""
 
 import pytest
 
 from isthmus.model.wire import JsonObject
-from tests.contract.objects import lease, obj
+from tests.contract.objects import lease
 from tests.contract.server import Server
 
 MICRO = "2026-01-01T00:00:00.123456Z"
@@ -75,45 +75,3 @@ async def test_only_one_candidate_takes_a_lease(server: Server) -> None:
     ]
     assert taken == [200, 409]
     assert (await server.get("leases/leader")).ok["spec"]["holderIdentity"] == "one"
-
-
-def event(name: str, server: Server, **fields: object) -> JsonObject:
-    return {
-        **obj("v1", "Event", name),
-        "involvedObject": {
-            "kind": "Service",
-            "namespace": server.namespace,
-            "name": "web",
-            "apiVersion": "v1",
-        },
-        "reason": "Refused",
-        "message": "name taken",
-        "type": "Warning",
-        "source": {"component": "isthmus"},
-        "firstTimestamp": SECOND,
-        "lastTimestamp": SECOND,
-        "count": 1,
-        **fields,
-    }
-
-
-async def test_an_event_tells_of_an_object(server: Server) -> None:
-    made = (await server.create("events", event("web.1", server))).ok
-    assert made["message"] == "name taken"
-    counted = await server.merge("events/web.1", {"count": 2})
-    assert counted.ok["count"] == 2
-    await server.create("events", event("web.2", server, reason="Mirrored", type="Normal"))
-    for selector, names in (
-        ("reason=Refused", ["web.1"]),
-        ("type=Normal", ["web.2"]),
-        ("involvedObject.name=web,involvedObject.kind=Service", ["web.1", "web.2"]),
-        ("involvedObject.name=other", []),
-    ):
-        assert (await server.get("events", fieldSelector=selector)).names == names
-
-
-async def test_an_event_lives_with_its_object(server: Server) -> None:
-    elsewhere = {"kind": "Service", "namespace": "other", "name": "web"}
-    reply = await server.create("events", event("web.1", server, involvedObject=elsewhere))
-    assert reply.code == 422
-    assert reply.causes[0][1] == "involvedObject.namespace"
