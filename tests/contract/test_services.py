@@ -102,6 +102,22 @@ async def test_addresses_differ_and_can_be_chosen(server: Server) -> None:
     assert made["spec"]["clusterIP"] == first
 
 
+async def test_who_only_tries_is_given_no_address(server: Server) -> None:
+    held = (await server.create("services", service("one"))).ok["spec"]["clusterIP"]
+    tried = (await server.create("services", service("two"), dryRun="All")).ok
+    assert tried["spec"]["clusterIPs"] == [str(RANGE[0])]
+    taken = await server.create("services", service("two", {"clusterIP": held}), dryRun="All")
+    assert taken.code == 201
+    outside = service("two", {"clusterIP": "192.168.1.1"})
+    assert (await server.create("services", outside, dryRun="All")).refusal == (
+        422,
+        "Invalid",
+        'Service "two" is invalid: spec.clusterIPs: Invalid value: ["192.168.1.1"]: failed to '
+        "allocate IP 192.168.1.1: the provided IP (192.168.1.1) is not in the valid range. The "
+        "range of valid IPs is 10.96.0.0/16",
+    )
+
+
 @pytest.mark.parametrize(
     "spec, field, message",
     [
@@ -160,6 +176,42 @@ async def test_addresses_differ_and_can_be_chosen(server: Server) -> None:
             "ipFamilies[0]",
             'Invalid value: "IPv6": not configured on this cluster',
             id="IPv6",
+        ),
+        pytest.param(
+            {"clusterIP": "fd00::1"},
+            "clusterIPs[0]",
+            'Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster',
+            id="IPv6 address",
+        ),
+        pytest.param(
+            {"clusterIP": "fd00::1", "ipFamilies": ["IPv4"]},
+            "clusterIPs[0]",
+            'Invalid value: "fd00::1": expected an IPv4 value as indicated by `ipFamilies[0]`',
+            id="address of another family",
+        ),
+        pytest.param(
+            {"clusterIP": "10.96.9.1", "clusterIPs": ["10.96.9.1", "10.96.9.2"]},
+            "clusterIPs",
+            'Invalid value: ["10.96.9.1","10.96.9.2"]: may specify no more than one IP for each '
+            "IP family",
+            id="two addresses of one family",
+        ),
+        pytest.param(
+            {"clusterIP": "10.96.9.1", "clusterIPs": ["10.96.9.1", "fd00::1", "10.96.9.2"]},
+            "clusterIPs",
+            'Invalid value: ["10.96.9.1","fd00::1","10.96.9.2"]: may only hold up to 2 values',
+            id="three addresses",
+        ),
+        pytest.param(
+            {
+                "clusterIP": "None",
+                "ipFamilies": ["IPv4", "IPv6"],
+                "ipFamilyPolicy": "SingleStack",
+            },
+            "ipFamilyPolicy",
+            "Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when "
+            "multiple IP families are specified",
+            id="two families in a single stack",
         ),
         pytest.param({"ports": []}, "ports", "Required value", id="no ports"),
     ],
@@ -291,7 +343,7 @@ async def test_becoming_an_external_name_gives_the_address_back(server: Server) 
     assert again.code == 201
 
 
-@pytest.mark.parametrize("wish", ["10.96.200.200", "None"])
+@pytest.mark.parametrize("wish", ["10.96.200.200", "192.168.1.1", "None"])
 async def test_an_address_never_changes(server: Server, wish: str) -> None:
     await server.create("services", service())
     reply = await server.merge("services/web", {"spec": {"clusterIP": wish}})
@@ -322,6 +374,22 @@ async def test_ports_cannot_all_be_removed(server: Server) -> None:
     await server.create("services", service())
     reply = await server.merge("services/web", {"spec": {"ports": None}})
     assert reply.causes == [("FieldValueRequired", "spec.ports", "Required value")]
+
+
+async def test_endpoints_of_any_family_can_become_those_of_one(server: Server) -> None:
+    made = (await server.create("services", service("web", {"clusterIP": "None"}))).ok
+    assert made["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
+    reply = await server.merge("services/web", {"spec": {"ipFamilies": ["IPv4"]}})
+    assert reply.causes == [
+        (
+            "FieldValueInvalid",
+            "spec.ipFamilyPolicy",
+            "Invalid value: \"RequireDualStack\": must be 'SingleStack' to release the secondary "
+            "IP family",
+        )
+    ]
+    single = (await server.merge("services/web", {"spec": {"ipFamilyPolicy": "SingleStack"}})).ok
+    assert single["spec"]["ipFamilies"] == ["IPv4"]
 
 
 async def test_affinity_by_client_gets_a_timeout(server: Server) -> None:

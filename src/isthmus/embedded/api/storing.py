@@ -49,7 +49,7 @@ def created(plane: Plane, call: Call, sent: JsonObject, *, tracked: bool = False
     if versioned:
         raise Refusal(500, "", "resourceVersion should not be set on objects to be created")
     if key.resource == "/services":
-        done = plane.addresses.assigned(key, done, None)
+        done = plane.addresses.assigned(key, done, None, dry_run=call.dry_run)
     if plane.store.get(key) is not None:
         raise already_exists(kind, key.name)
     done = kind.stored(done)
@@ -90,7 +90,7 @@ def updated(
         new = apply.tracked(kind, old, new, call.manager())
     new = admission.prepared(kind, new, old)
     if key.resource == "/services":
-        new = plane.addresses.assigned(key, new, old)
+        new = plane.addresses.assigned(key, new, old, dry_run=call.dry_run)
     admission.judged(kind, new, old)
     if kind.has_generation and _meant_differently(kind, old, new):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from isthmus.embedded.kinds import formats
+from isthmus.embedded.kinds import clusterips, formats
 from isthmus.embedded.kinds.causes import duplicate, each, forbidden, invalid, required, unsupported
 from isthmus.embedded.kinds.metadata import labelled
 from isthmus.embedded.status import Cause
@@ -11,7 +11,6 @@ from isthmus.model.wire import Json, JsonObject
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _BALANCED = "may only be used when `type` is 'LoadBalancer'"
-_FIXED = "may not change once set"
 
 
 def fill(obj: JsonObject) -> None:
@@ -40,24 +39,11 @@ def fill(obj: JsonObject) -> None:
 
 
 def prepare(new: JsonObject, old: JsonObject | None) -> None:
-    """Complete what depends on the cluster (one family: IPv4) and on the earlier state."""
-    spec = new["spec"]
-    if old is not None:
-        _drop_unneeded(new, old["spec"])
-        _normalize(spec, old["spec"])
-    elif spec.get("clusterIP") and not spec.get("clusterIPs"):
-        spec["clusterIPs"] = [spec["clusterIP"]]
-    if spec["type"] == "ExternalName":
-        return
+    """Complete what depends on the cluster and on the earlier state."""
     before = old["spec"] if old is not None else {}
-    # A headless Service without a selector can have endpoints of any family.
-    both = spec.get("clusterIP") == "None" and not spec.get("selector")
-    asked = spec.get("ipFamilyPolicy") or before.get("ipFamilyPolicy")
-    policy = asked or ("RequireDualStack" if both else "SingleStack")
-    families = spec.get("ipFamilies") or before.get("ipFamilies")
-    if not families:
-        families = ["IPv4", "IPv6"] if both and policy != "SingleStack" else ["IPv4"]
-    spec |= {"ipFamilies": families, "ipFamilyPolicy": policy}
+    if old is not None:
+        _drop_unneeded(new, before)
+    clusterips.prepare(new["spec"], before)
 
 
 def _drop_unneeded(new: JsonObject, before: JsonObject) -> None:
@@ -80,26 +66,14 @@ def _drop_unneeded(new: JsonObject, before: JsonObject) -> None:
         drop("externalTrafficPolicy")
 
 
-def _normalize(spec: JsonObject, before: JsonObject) -> None:
-    """Keep clusterIP and clusterIPs together for clients that know one of them only."""
-    old_ip, new_ip = before.get("clusterIP", ""), spec.get("clusterIP", "")
-    same = spec.get("clusterIPs") == before.get("clusterIPs")
-    if not spec.get("clusterIPs") and old_ip == new_ip and before.get("clusterIPs"):
-        spec["clusterIPs"] = before["clusterIPs"]
-    elif old_ip != new_ip and same:
-        if new_ip:
-            spec["clusterIPs"] = [new_ip]
-        else:
-            spec.pop("clusterIPs", None)
-
-
 def judge(new: JsonObject, old: JsonObject | None) -> list[Cause]:
     # Families are settled when addresses are given out: before an update is judged, and after
     # a new Service has been.
-    families = list(_families(new["spec"]))
-    if old is not None and families:
-        return families
-    return _judged(new, old) or families
+    spec = new["spec"]
+    if old is None:
+        return _judged(new, None) or clusterips.unserved(spec, {})
+    wrong = list(clusterips.judge(spec)) or clusterips.unserved(spec, old["spec"])
+    return wrong or _judged(new, old)
 
 
 def _judged(new: JsonObject, old: JsonObject | None) -> list[Cause]:
@@ -107,12 +81,13 @@ def _judged(new: JsonObject, old: JsonObject | None) -> list[Cause]:
     before = old["spec"] if old is not None else None
     found: list[Cause] = []
     if before is not None:
-        found += _unmoved(spec, before)
+        found += clusterips.unmoved(spec, before)
+        found += _kept(spec, before)
     found += _typed(spec)
     found += _ports(spec.get("ports") or [])
     found += labelled("spec.selector", spec.get("selector") or {})
     found += _affinity(spec)
-    found += _addresses(spec)
+    found += clusterips.judge(spec)
     found += _externals(spec)
     if spec["type"] not in TYPES:
         found.append(unsupported("spec.type", spec["type"], TYPES))
@@ -131,26 +106,11 @@ def _reachable(spec: JsonObject) -> bool:
     return outside or spec["type"] in ("LoadBalancer", "NodePort")
 
 
-def _unmoved(spec: JsonObject, before: JsonObject) -> Iterator[Cause]:
-    if "ExternalName" in (spec["type"], before["type"]):
-        return
-    new, old = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
-    if len(new) == len(old):
-        for index, (one, other) in enumerate(zip(new, old, strict=True)):
-            if one != other:
-                yield invalid(f"spec.clusterIPs[{index}]", new, _FIXED)
-    elif not new:
-        yield invalid("spec.clusterIPs[0]", new, "primary clusterIP can not be unset")
-    elif old and new[0] != old[0]:
-        yield invalid("spec.clusterIPs[0]", new, _FIXED)
-    headless = old[:1] == ["None"], new[:1] == ["None"]
-    families = spec.get("ipFamilies") or []
-    if not any(headless) and families[:1] != (before.get("ipFamilies") or [])[:1]:
-        yield invalid("spec.ipFamilies[0]", families, _FIXED)
+def _kept(spec: JsonObject, before: JsonObject) -> Iterator[Cause]:
     if spec["type"] == before["type"] == "LoadBalancer":
         named = spec.get("loadBalancerClass")
         if named != before.get("loadBalancerClass"):
-            yield invalid("spec.loadBalancerClass", named, _FIXED)
+            yield invalid("spec.loadBalancerClass", named, clusterips.FIXED)
 
 
 def _typed(spec: JsonObject) -> Iterator[Cause]:
@@ -207,49 +167,6 @@ def _affinity(spec: JsonObject) -> Iterator[Cause]:
     if seconds is not None and not 0 < seconds <= 86400:
         path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
         yield invalid(path, seconds, "must be greater than 0 and less than 86400")
-
-
-def _addresses(spec: JsonObject) -> Iterator[Cause]:
-    if spec["type"] == "ExternalName":
-        return
-    ip, ips = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
-    if ip and ips and ips[0] != ip:
-        yield invalid("spec.clusterIPs", ips, "first value must match `clusterIP`")
-    if ips and not ip:
-        yield invalid("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified")
-    families = spec.get("ipFamilies") or []
-    for index, family in enumerate(families):
-        if family not in ("IPv4", "IPv6"):
-            yield unsupported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
-        elif family in families[:index]:
-            yield duplicate(f"spec.ipFamilies[{index}]", family)
-    policies = ("PreferDualStack", "RequireDualStack", "SingleStack")
-    policy = spec.get("ipFamilyPolicy", "SingleStack")
-    if policy not in policies:
-        yield unsupported("spec.ipFamilyPolicy", policy, policies)
-    if ips[:1] == ["None"]:
-        if len(ips) > 1:
-            yield invalid("spec.clusterIPs", ips, "'None' must be the first and only value")
-        return
-    for index, one in enumerate(ips):
-        yield from each(f"spec.clusterIPs[{index}]", one, formats.ip(one))
-
-
-def _families(spec: JsonObject) -> Iterator[Cause]:
-    """What a cluster without IPv6 refuses, except for headless Services without a selector."""
-    ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
-    if spec["type"] == "ExternalName" or (ips == ["None"] and not spec.get("selector")):
-        return
-    if families[:1] == ["IPv6"] and ips and ips != ["None"] and ":" not in ips[0]:
-        text = "expected an IPv6 value as indicated by `ipFamilies[0]`"
-        yield invalid("spec.clusterIPs[0]", ips[0], text)
-        return
-    if spec.get("ipFamilyPolicy") == "RequireDualStack":
-        text = "this cluster is not configured for dual-stack services"
-        yield invalid("spec.ipFamilyPolicy", "RequireDualStack", text)
-    for index, family in enumerate(families):
-        if family == "IPv6":
-            yield invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
 
 
 def _externals(spec: JsonObject) -> Iterator[Cause]:

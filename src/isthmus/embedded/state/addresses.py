@@ -51,33 +51,34 @@ class Addresses:
         for port in _node_ports(record.object):
             self._ports[port] = record.key
 
-    def assigned(self, key: Key, new: JsonObject, old: JsonObject | None) -> JsonObject:
+    def assigned(
+        self, key: Key, new: JsonObject, old: JsonObject | None, *, dry_run: bool
+    ) -> JsonObject:
         """``new`` with its cluster IP and node ports; raises the Refusal 422 if one is taken."""
         spec = {**new["spec"]}
         before = old["spec"] if old is not None else {}
         name = new["metadata"]["name"]
-        self._assign_ip(key, name, spec, before)
+        if spec.get("type") != "ExternalName":
+            self._assign_ip(name, spec, before, dry_run=dry_run)
         if spec.get("type") in _WITH_NODE_PORTS:
             spec["ports"] = self._with_node_ports(key, name, spec, before)
         elif before.get("type") in _WITH_NODE_PORTS:
             spec["ports"] = [_released(port, before) for port in spec.get("ports") or []]
         return {**new, "spec": spec}
 
-    def _assign_ip(self, key: Key, name: str, spec: JsonObject, before: JsonObject) -> None:
-        if spec.get("type") == "ExternalName":
-            return
-        wanted = spec.get("clusterIP") or ""
-        if not wanted and before.get("clusterIP") and before.get("type") != "ExternalName":
-            wanted = before["clusterIP"]
+    def _assign_ip(self, name: str, spec: JsonObject, before: JsonObject, *, dry_run: bool) -> None:
+        held = before.get("clusterIP", "") if before.get("type") != "ExternalName" else ""
+        wanted = spec.get("clusterIP") or held
         if not wanted:
-            wanted = self._free_ip(name)
-        elif wanted != "None":
-            self._check_ip(key, name, wanted)
+            # Who only tries is told of no address that somebody could get.
+            wanted = str(self.network[0]) if dry_run else self._free_ip(name)
+        elif wanted != "None" and not held:  # Judging the object refuses to change an address.
+            self._check_ip(name, wanted, dry_run=dry_run)
         spec["clusterIP"] = wanted
         if not spec.get("clusterIPs"):
             spec["clusterIPs"] = [wanted]
 
-    def _check_ip(self, key: Key, name: str, wanted: str) -> None:
+    def _check_ip(self, name: str, wanted: str, *, dry_run: bool) -> None:
         try:
             address = ipaddress.ip_address(wanted)
         except ValueError:
@@ -85,7 +86,10 @@ class Addresses:
         ends = (self.network.network_address, self.network.broadcast_address)
         if address not in self.network or address in ends:
             why = "the provided network does not match the current range"
-        elif self._ips.get(wanted, key) != key:
+            if dry_run:  # the words of another part of the real server
+                why = f"the provided IP ({wanted}) is not in the valid range. "
+                why += f"The range of valid IPs is {self.network}"
+        elif wanted in self._ips and not dry_run:  # The real server does not try, then.
             why = "provided IP is already allocated"
         else:
             return
