@@ -67,7 +67,7 @@ def test_half_a_program_is_never_left_behind(cache: Path) -> None:
 @pytest.mark.parametrize(
     "said, hint",
     [
-        pytest.param("dial tcp: lookup proxy.golang.org: no such host", "GOPROXY", id="network"),
+        pytest.param("dial tcp: lookup modules.example: no such host", "GOPROXY", id="network"),
         pytest.param("write: no space left on device", "disk space", id="disk"),
         pytest.param("SECURITY ERROR checksum mismatch", "go.sum", id="checksum"),
         pytest.param("undefined: frobnicate", "undefined: frobnicate", id="anything else"),
