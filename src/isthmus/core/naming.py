@@ -1,6 +1,7 @@
 """What a mirror is called, and which labels and annotations of the original it keeps."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from isthmus.model import names, syntax
 from isthmus.model.exports import Export
@@ -69,6 +70,7 @@ def copied_annotations(export: Export, link: Link) -> dict[str, str]:
     return copied
 
 
+@lru_cache(maxsize=4096)  # thousands of Services have the same few keys
 def _is_kept(key: str, excluded: tuple[str, ...]) -> bool:
     return (
         syntax.is_qualified_name(key)

@@ -1,6 +1,7 @@
 """The EndpointSlices of a mirror: where calls to it go."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from ipaddress import IPv4Address, ip_address
 
 from msgspec.structs import replace
@@ -135,6 +136,7 @@ def _packed(
             )
 
 
+@lru_cache(maxsize=4096)  # all mirrors lead to the same few proxies or gateways
 def _family(address: str) -> str | None:
     """Return the family of an address that calls may be sent to; None for any other, and for
     names, which slices do not hold."""

@@ -70,6 +70,7 @@ class Exchange:
         self._clock = clock
         self._random = random
         self._slots = asyncio.Semaphore(limits.concurrency)
+        self._date = ""  # as the server gave it in its last answer
         self._pause = 0.0
         self._pause_ends = 0.0
 
@@ -163,8 +164,12 @@ class Exchange:
             await self._clock.sleep(left + self._random.random() * self._pause)
 
     def _note_time(self, headers: Mapping[str, str]) -> None:
+        date = headers.get("date", "")
+        if date == self._date:
+            return  # of all answers of one second, the first is the nearest to its beginning
+        self._date = date
         try:
-            there = parsedate_to_datetime(headers.get("date", ""))
+            there = parsedate_to_datetime(date)
             self.clock_skew = (there - self._clock.utc()).total_seconds()
         except (TypeError, ValueError):
             return  # no date, or none that can be compared: nothing is learned
