@@ -4,6 +4,8 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -45,6 +47,10 @@ class Plan:
 def main() -> int:
     arguments = _parser().parse_args()
     whole = not arguments.quick and not arguments.only
+    # A terminated run ends its servers and removes their data, as an interrupted one does.
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    if not arguments.render:
+        _warn_if_busy()
     try:
         if not arguments.only or set(arguments.only) != {MIRRORING}:
             _edge(arguments, whole)
@@ -85,6 +91,17 @@ def _mirroring(arguments: argparse.Namespace) -> None:
     if whole:
         document.replace_section(DOCUMENT, MIRRORING, report.markdown(found))
     print(f"recorded in {recorded.relative_to(peers.ROOT)}", file=sys.stderr)
+
+
+def _warn_if_busy() -> None:
+    """Say beforehand that the figures will not be worth much, rather than let them surprise."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > cores / 2:
+        print(
+            f"this machine is busy (load {load:.1f} on {cores} cores): "
+            "believe memory and CPU, not wall times",
+            file=sys.stderr,
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
