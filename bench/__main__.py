@@ -76,12 +76,13 @@ def _edge(arguments: argparse.Namespace, whole: bool) -> None:
 
 
 def _mirroring(arguments: argparse.Namespace) -> None:
-    whole = not arguments.quick
+    sizes = arguments.sizes or ((200,) if arguments.quick else (1000, 5000))
+    whole = not arguments.quick and sizes[0] >= 1000
     recorded = RECORDED / (f"{MIRRORING}.json" if whole else f"{MIRRORING}.partial.json")
     if not arguments.render:
         plan = mirroring.Plan(
-            sizes=arguments.sizes or ((1000, 5000) if whole else (200,)),
-            rounds=arguments.runs if whole else 1,
+            sizes=sizes,
+            rounds=1 if arguments.quick else arguments.runs,
             samples=100 if whole else 20,
             rest=60.0 if whole else 10.0,
         )
