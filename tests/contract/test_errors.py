@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
-from tests.contract.objects import config
+from tests.contract.objects import config, deployment
 from tests.contract.server import JSON, MERGE_PATCH, Server
 
 UNRECOGNIZED = "the object provided is unrecognized (must be of type ConfigMap): "
@@ -126,6 +126,117 @@ async def test_bodies_of_something_else(server: Server, change: JsonObject, mess
     assert text.startswith(message)
 
 
+def _cannot(kind: str, what: str) -> str:
+    return f'{kind} in version "v1" cannot be handled as a {kind}: json: cannot unmarshal {what}'
+
+
+@pytest.mark.parametrize(
+    "where, body, message",
+    [
+        pytest.param(
+            "configmaps",
+            {"kind": 5},
+            f"{UNRECOGNIZED}couldn't get version/kind; json parse error: json: cannot unmarshal "
+            'number into Go struct field .kind of type string ({"kind": 5})',
+            id="a kind that is no text",
+        ),
+        pytest.param(
+            "configmaps",
+            {"apiVersion": {}},
+            f"{UNRECOGNIZED}couldn't get version/kind; json parse error: json: cannot unmarshal "
+            'object into Go struct field .apiVersion of type string ({"apiVersion": {}})',
+            id="a version that is no text",
+        ),
+        pytest.param(
+            "configmaps",
+            {"metadata": [1]},
+            _cannot(
+                "ConfigMap", "array into Go struct field ConfigMap.metadata of type v1.ObjectMeta"
+            ),
+            id="metadata that is a list",
+        ),
+        pytest.param(
+            "configmaps",
+            {"metadata": {"generateName": 5}},
+            _cannot(
+                "ConfigMap",
+                "number into Go struct field ObjectMeta.metadata.generateName of type string",
+            ),
+            id="a prefix that is no text",
+        ),
+        pytest.param(
+            "serviceaccounts/default/token",
+            {"spec": {"expirationSeconds": "soon"}},
+            _cannot(
+                "TokenRequest",
+                "string into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64",
+            ),
+            id="a lifetime that is no number",
+        ),
+        pytest.param(
+            "tokenreviews",
+            {"spec": {"token": ["x"]}},
+            _cannot(
+                "TokenReview",
+                "array into Go struct field TokenReviewSpec.spec.token of type string",
+            ),
+            id="a token that is a list",
+        ),
+        pytest.param(
+            "selfsubjectaccessreviews",
+            {"spec": {"resourceAttributes": True}},
+            _cannot(
+                "SelfSubjectAccessReview",
+                "bool into Go struct field SelfSubjectAccessReviewSpec.spec.resourceAttributes of "
+                "type v1.ResourceAttributes",
+            ),
+            id="attributes that are no object",
+        ),
+    ],
+)
+async def test_bodies_of_another_shape(
+    server: Server, where: str, body: JsonObject, message: str
+) -> None:
+    assert (await server.create(where, body)).refusal == (400, "BadRequest", message)
+
+
+async def test_a_scale_of_another_shape(server: Server) -> None:
+    await server.create("deployments", deployment())
+    scale = {"metadata": {"name": "front"}, "spec": {"replicas": "two"}}
+    assert (await server.replace("deployments/front/scale", scale)).refusal == (
+        400,
+        "BadRequest",
+        _cannot("Scale", "string into Go struct field ScaleSpec.spec.replicas of type int32"),
+    )
+
+
+@pytest.mark.parametrize(
+    "patch, place",
+    [
+        pytest.param({"metadata": 5}, "/", id="metadata"),
+        pytest.param({"data": [1]}, "/settings", id="data"),
+        pytest.param({"metadata": {"name": {}}}, "/", id="name"),
+    ],
+)
+async def test_an_applied_object_of_another_shape(
+    server: Server, patch: JsonObject, place: str
+) -> None:
+    reply = await server.apply("configmaps/settings", {**config(), **patch})
+    code, _, message = reply.refusal
+    assert code == 500
+    text = f"failed to create typed patch object ({place}; /v1, Kind=ConfigMap): "
+    assert message.startswith(text)
+
+
+async def test_an_applied_object_names_itself(server: Server) -> None:
+    reply = await server.apply("configmaps/settings", {**config(), "metadata": {}})
+    assert reply.refusal == (
+        400,
+        "BadRequest",
+        "the name of the object (settings based on URL) was undeterminable: name must be provided",
+    )
+
+
 async def test_a_body_may_leave_out_what_the_path_says(server: Server) -> None:
     reply = await server.create("configmaps", {"metadata": {"name": "bare"}, "data": {}})
     assert reply.code == 201
@@ -191,12 +302,15 @@ async def test_other_formats_of_an_answer_are_not_spoken(server: Server) -> None
     assert reply.body["reason"] == "NotAcceptable"
 
 
-@pytest.mark.parametrize("query", [{"limit": "many"}, {"timeoutSeconds": "long"}])
-async def test_numbers_must_be_numbers(server: Server, query: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "query, why",
+    [
+        pytest.param({"limit": "many"}, "invalid syntax", id="limit"),
+        pytest.param({"timeoutSeconds": "long"}, "invalid syntax", id="timeout"),
+        pytest.param({"limit": "9" * 30}, "value out of range", id="too large a limit"),
+    ],
+)
+async def test_numbers_must_be_numbers(server: Server, query: dict[str, str], why: str) -> None:
     reply = await server.get("configmaps", **query)
     (value,) = query.values()
-    assert reply.refusal == (
-        400,
-        "BadRequest",
-        f'strconv.ParseInt: parsing "{value}": invalid syntax',
-    )
+    assert reply.refusal == (400, "BadRequest", f'strconv.ParseInt: parsing "{value}": {why}')

@@ -68,7 +68,7 @@ def with_bob() -> World:
 
 
 def token_of(access: Access, **spec: object) -> str:
-    return str(access.token_request("web", "bob", {"spec": spec})["status"]["token"])
+    return str(access.tokens.request("web", "bob", {"spec": spec})["status"]["token"])
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -120,7 +120,7 @@ def test_a_service_account_is_known_by_its_token() -> None:
 
 
 def test_a_token_says_when_it_ends_and_where_it_counts() -> None:
-    answer = with_bob().access().token_request("web", "bob", {})
+    answer = with_bob().access().tokens.request("web", "bob", {})
     assert answer["spec"] == {
         "audiences": ["https://kubernetes.default.svc.cluster.local"],
         "expirationSeconds": 3600,
@@ -242,7 +242,7 @@ def test_a_changed_token_is_no_credential(where: int, what: str) -> None:
 )
 def test_token_requests_that_are_refused(spec: JsonObject, code: int, message: str) -> None:
     with pytest.raises(Refusal) as refused:
-        with_bob().access().token_request("web", "bob", {"spec": spec})
+        with_bob().access().tokens.request("web", "bob", {"spec": spec})
     assert refused.value.code == code
     assert message in refused.value.message
 

@@ -251,13 +251,6 @@ def test_what_cannot_be_applied(patch: JsonObject, code: int, message: str) -> N
     assert (refusal.value.code, refusal.value.message) == (code, message)
 
 
-def test_an_applier_must_have_a_name() -> None:
-    with pytest.raises(Refusal) as refusal:
-        apply.applied(SERVICE, None, service(), who(""))
-    assert refusal.value.code == 422
-    assert "fieldManager: Required value" in refusal.value.message
-
-
 def test_a_write_that_only_moves_a_time_is_settled() -> None:
     entry = {**WEB["metadata"]["managedFields"][0], "time": "2027-01-01T00:00:00Z"}
     later = {**WEB, "metadata": {**WEB["metadata"], "managedFields": [entry]}}

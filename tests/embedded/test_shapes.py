@@ -26,6 +26,8 @@ LEAVES: dict[str, st.SearchStrategy[Json]] = {
     "Time": st.just("2026-01-01T00:00:00Z"),
     "MicroTime": st.just("2026-01-01T00:00:00.000000Z"),
     "any": st.sampled_from([None, {}, {"type": "object"}, "x"]),
+    "SchemaOrBool": st.sampled_from([True, {}, {"type": "string"}]),
+    "SchemaOrList": st.sampled_from([[], {}, {"type": "string"}]),
 }
 
 

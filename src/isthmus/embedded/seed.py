@@ -1,12 +1,12 @@
 """What every fresh cluster holds: its namespaces, the API's own Service, the first roles."""
 
 from isthmus.embedded.kinds import admission
+from isthmus.embedded.kinds.bindings import GROUP as RBAC
 from isthmus.embedded.state.plane import Plane
 from isthmus.embedded.state.store import Key
 from isthmus.model.wire import JsonObject
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-RBAC = "rbac.authorization.k8s.io"
 _READ_PATHS = [
     "/api",
     "/api/*",

@@ -1,41 +1,15 @@
 """Role-based access control: may this user do that, by the roles and bindings in the store?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from isthmus.embedded.access.principals import AUTHENTICATED, MASTERS, Attributes, Objects, User
+from isthmus.embedded.access.principals import MASTERS, Attributes, Objects, User
+from isthmus.embedded.kinds.bindings import GROUP
 from isthmus.model.wire import JsonObject
-
-GROUP = "rbac.authorization.k8s.io"
-_ALL: JsonObject = {"kind": "Group", "name": AUTHENTICATED}
 
 _EVERYTHING: Sequence[JsonObject] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
-# What every authenticated user may do in a fresh cluster, by the role that says so.
-_EVERYBODY: Mapping[str, Sequence[JsonObject]] = {
-    "system:discovery": (
-        {
-            "verbs": ["get"],
-            "nonResourceURLs": [
-                *("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi"),
-                *("/openapi/*", "/readyz", "/version", "/version/"),
-            ],
-        },
-    ),
-    "system:basic-user": (
-        {
-            "verbs": ["create"],
-            "apiGroups": ["authorization.k8s.io"],
-            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-        },
-        {
-            "verbs": ["create"],
-            "apiGroups": ["authentication.k8s.io"],
-            "resources": ["selfsubjectreviews"],
-        },
-    ),
-}
 
 
 def reason(user: User, wanted: Attributes, objects: Objects) -> str | None:
@@ -60,9 +34,6 @@ def _grants(
     user: User, namespace: str, objects: Objects
 ) -> Iterator[tuple[str, Sequence[JsonObject]]]:
     """The rules that each role gives to ``user``, with the words for why it does."""
-    if AUTHENTICATED in user.groups:
-        for role, known in _EVERYBODY.items():
-            yield _because(f'ClusterRoleBinding "{role}"', f'ClusterRole "{role}"', _ALL), known
     for binding in _bindings(namespace, objects):
         home = binding["metadata"].get("namespace", "")
         subject = next((s for s in binding.get("subjects") or () if _is(user, s, home)), None)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from isthmus.embedded.access.deciding import Access, Doubt
+from isthmus.embedded.access.deciding import Access
+from isthmus.embedded.access.issuing import Doubt
 from isthmus.embedded.access.principals import Attributes, User
 from isthmus.embedded.kinds import refusals
 from isthmus.embedded.kinds.kind import Kind
@@ -21,6 +22,7 @@ def _kind(group: str, name: str, *, namespaced: bool = False) -> Kind:
         plural=f"{name.lower()}s",
         singular=name.lower(),
         namespaced=namespaced,
+        shape=f"{group.partition('.')[0]}.{name}",
     )
 
 
@@ -42,7 +44,7 @@ REVIEWS: tuple[Kind, ...] = (
 
 
 def review(access: Access, user: User, kind: Kind, body: JsonObject) -> JsonObject:
-    """Answer ``POST`` of one of ``REVIEWS`` by ``user``: the body with its status."""
+    """Answer ``POST`` of one of ``REVIEWS`` by ``user``: the decoded body with its status."""
     metadata = dict(body.get("metadata") or {})
     answered: JsonObject = {"kind": kind.name, "apiVersion": kind.api_version, "metadata": metadata}
     if kind.name == SELF_SUBJECT_REVIEW.name:
@@ -60,7 +62,7 @@ def _token(access: Access, _user: User, spec: JsonObject) -> JsonObject:
     if not token:
         raise refusals.bad_request("token is required for TokenReview in authentication")
     try:
-        proven = access.prove(token, spec.get("audiences") or [access.issuer])
+        proven = access.prove(token, spec.get("audiences") or [access.tokens.name])
     except Doubt as doubt:
         return {"user": {}, "error": str(doubt)}
     return {

@@ -10,7 +10,7 @@ import yaml
 
 from isthmus.embedded.access.principals import User
 from isthmus.embedded.api.routing import Route
-from isthmus.embedded.kinds import causes
+from isthmus.embedded.kinds import admission, causes
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.kinds.refusals import bad_request, invalid
 from isthmus.embedded.patches.apply import FieldManager, manager_name
@@ -19,8 +19,14 @@ from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 
 BODY_LIMIT = 3 * 1024 * 1024
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _SHOWN = 30  # bytes of a broken body that the refusal quotes
-_SHAPES = {list: "array", str: "string", bool: "bool"}  # the types of JSON, as Go names them
+_SHAPES = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "bool",
+}  # the types of JSON, as Go names them
 _SCHEME = "pkg/runtime/scheme.go:111"  # where the real server's table of kinds is made
 JSON = "application/json"
 YAML = "application/yaml"
@@ -66,10 +72,11 @@ class Call:
 
     def number(self, name: str) -> int:
         text = self.query.get(name) or "0"
-        try:
-            return int(text)
-        except ValueError:
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        if not _INTEGER.fullmatch(text):
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        if not -(2**63) <= int(text) < 2**63:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+        return int(text)
 
     def check_options(self) -> None:
         """Refuse option values that the verb does not know."""
@@ -81,9 +88,17 @@ class Call:
         if options and dry_run and dry_run != "All":
             cause = causes.unsupported("dryRun", [dry_run], ("All",))
             raise invalid("meta.k8s.io", options, "", (cause,))
-        if self.verb == "patch" and "force" in self.query and self.content_type != APPLY:
-            cause = causes.forbidden("force", "may not be specified for non-apply patch")
-            raise invalid("meta.k8s.io", "PatchOptions", "", (cause,))
+        if self.verb == "patch":
+            self._check_patch_options()
+
+    def _check_patch_options(self) -> None:
+        applies, wrong = self.content_type == APPLY, None
+        if applies and not self.query.get("fieldManager"):
+            wrong = causes.required("fieldManager", "is required for apply patch")
+        elif not applies and "force" in self.query:
+            wrong = causes.forbidden("force", "may not be specified for non-apply patch")
+        if wrong is not None:
+            raise invalid("meta.k8s.io", "PatchOptions", "", (wrong,))
 
     def manager(self, operation: str = "Update") -> FieldManager:
         """Who owns the fields that this call writes."""
@@ -122,10 +137,13 @@ def decoded(body: bytes, content_type: str, kind: str) -> JsonObject:
     except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
         raise _unrecognized(body, kind, _complaint(body, str(error))) from None
     if not isinstance(found, dict | None):
-        shape = _SHAPES.get(type(found), "number")
-        why = f"json: cannot unmarshal {shape} into Go value"
+        why = f"json: cannot unmarshal {_shape(found)} into Go value"
         raise _unrecognized(body, kind, why)
     return found or {}
+
+
+def _shape(value: Json) -> str:
+    return _SHAPES.get(type(value), "number")
 
 
 def _complaint(body: bytes, error: str) -> str:
@@ -174,11 +192,16 @@ def object_of(call: Call, kind: Kind | None = None) -> JsonObject:
     """The object in a create or update, checked to be of the kind that the path names."""
     kind = kind or call.kind
     accepts(call.content_type)
-    return typed(kind, decoded(call.body, call.content_type, kind.name), call.registry)
+    found = decoded(call.body, call.content_type, kind.name)
+    for name in ("apiVersion", "kind"):
+        if not isinstance(found.get(name), str | None):
+            what = f"{_shape(found[name])} into Go struct field .{name} of type string"
+            raise _unrecognized(call.body, kind.name, f"json: cannot unmarshal {what}")
+    return typed(kind, found, call.registry)
 
 
 def typed(kind: Kind, found: JsonObject, registry: Registry) -> JsonObject:
-    """``found`` with kind and apiVersion first and checked, and with a metadata object."""
+    """``found`` with kind and apiVersion first, all of it checked to fit the kind."""
     if not kind.strategic:
         _check_custom(kind, found)
     said_kind = found.get("kind") or kind.name
@@ -194,14 +217,13 @@ def typed(kind: Kind, found: JsonObject, registry: Registry) -> JsonObject:
         why += f'"{_SCHEME}"'
     elif said_kind != kind.name:
         why = f"converting ({kind.version}.{said_kind}) to ({kind.name}): unknown conversion"
-    elif metadata is not None and not isinstance(metadata, dict):
-        why = f"json: cannot unmarshal into Go struct field {kind.name}.metadata"
     if why:
         version = str(said_version).rpartition("/")[2]
         raise bad_request(
             f'{said_kind} in version "{version}" cannot be handled as a {kind.name}: {why}'
         )
     rest = {k: v for k, v in found.items() if k not in ("kind", "apiVersion", "metadata")}
+    admission.decoded(kind, found)  # so that nobody has to ask again what is a text
     return {
         "kind": kind.name,
         "apiVersion": kind.api_version,

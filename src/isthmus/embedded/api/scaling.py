@@ -3,7 +3,14 @@
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.model.wire import JsonObject
 
-SCALE = Kind(group="autoscaling", version="v1", name="Scale", plural="scales", singular="scale")
+SCALE = Kind(
+    group="autoscaling",
+    version="v1",
+    name="Scale",
+    plural="scales",
+    singular="scale",
+    shape="autoscaling.Scale",
+)
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 

@@ -15,7 +15,7 @@ from isthmus.embedded.api.answers import Answer, Form, answered, refused, succes
 from isthmus.embedded.api.calls import BODY_LIMIT, Call, check_accepted, object_of
 from isthmus.embedded.api.routing import Route, route
 from isthmus.embedded.api.writing import Written
-from isthmus.embedded.kinds import causes
+from isthmus.embedded.kinds import admission, causes
 from isthmus.embedded.kinds.refusals import no_such_resource, not_allowed
 from isthmus.embedded.state.plane import Plane
 from isthmus.embedded.status import Refusal
@@ -148,12 +148,14 @@ class Api:
     def _review(self, call: Call) -> Answer:
         if call.verb != "create":
             raise not_allowed()
-        return answered(201, reviews.review(self._access, call.user, call.kind, object_of(call)))
+        asked = admission.decoded(call.kind, object_of(call))
+        return answered(201, reviews.review(self._access, call.user, call.kind, asked))
 
     def _token(self, call: Call) -> Answer:
         namespace, name = call.route.namespace, call.route.name
-        body = object_of(call, reviews.TOKEN_REQUEST)
-        return answered(201, self._access.token_request(namespace, name, body))
+        kind = reviews.TOKEN_REQUEST
+        body = admission.decoded(kind, object_of(call, kind))
+        return answered(201, self._access.tokens.request(namespace, name, body))
 
     def _delete(self, call: Call, form: Form) -> Answer:
         wanted = deleting.options(call)

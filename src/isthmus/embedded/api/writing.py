@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from isthmus.embedded.api import scaling, storing
 from isthmus.embedded.api.calls import APPLY, Call, decoded, object_of, typed
 from isthmus.embedded.kinds import strictness
-from isthmus.embedded.kinds.refusals import bad_request, conflict, invalid, not_found
+from isthmus.embedded.kinds.refusals import bad_request, conflict, not_found
 from isthmus.embedded.patches import apply, patch
 from isthmus.embedded.state.plane import Plane
 from isthmus.embedded.state.store import Record
-from isthmus.embedded.status import Cause
 from isthmus.model.wire import JsonObject
 
 _CREATED_ON_UPDATE = {
@@ -55,12 +54,6 @@ def update(plane: Plane, call: Call) -> Written:
         return _rescaled(plane, call, _present(plane, call), scale)
     sent = object_of(call)
     warnings = _strange(call, sent)
-    name = sent["metadata"].get("name") or ""
-    if not name:
-        raise bad_request(
-            f"the name of the object ({call.route.name} based on URL) was undeterminable: "
-            "name must be provided"
-        )
     _check_name(call, sent)
     _check_home(call, sent)
     record = plane.store.get(call.route.key)
@@ -84,7 +77,7 @@ def change(plane: Plane, call: Call) -> Written:
     if call.route.subresource == "scale":
         seen = scaling.scale_of(record.object)
         scale = patch.patched(scaling.SCALE, call.content_type, seen, call.body)
-        return _rescaled(plane, call, record, scale)
+        return _rescaled(plane, call, record, typed(scaling.SCALE, scale, call.registry))
     current = call.kind.seen(record.object)
     wanted = typed(
         call.kind,
@@ -111,10 +104,6 @@ def _rescaled(plane: Plane, call: Call, record: Record, scale: JsonObject) -> Wr
 
 def _apply(plane: Plane, call: Call) -> Written:
     sent = decoded(call.body, APPLY, call.kind.name)
-    if not call.query.get("fieldManager"):
-        why = "Required value: is required for apply patch"
-        cause = Cause("FieldValueRequired", why, "fieldManager")
-        raise invalid("meta.k8s.io", "PatchOptions", "", (cause,))
     warnings = _strange(call, sent)
     who = call.manager("Apply")
     record = plane.store.get(call.route.key)
@@ -134,7 +123,6 @@ def _apply(plane: Plane, call: Call) -> Written:
             "and no existing object was found"
         )
         raise conflict(call.kind, call.route.name, why)
-    whole["metadata"].setdefault("name", call.route.name)
     _check_name(call, whole)
     _check_home(call, whole)
     done = storing.created(plane, call, whole, tracked=True)
@@ -155,6 +143,11 @@ def _strange(call: Call, sent: JsonObject) -> tuple[str, ...]:
 
 def _check_name(call: Call, sent: JsonObject) -> None:
     name = sent["metadata"].get("name")
+    if not name:
+        raise bad_request(
+            f"the name of the object ({call.route.name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
     if name != call.route.name:
         raise bad_request(
             f"the name of the object ({name}) does not match the name on the URL "

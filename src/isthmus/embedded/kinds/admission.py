@@ -21,17 +21,19 @@ def admit(kind: Kind, new: JsonObject, old: JsonObject | None) -> JsonObject:
 
 def filled(kind: Kind, obj: JsonObject) -> JsonObject:
     """A copy of ``obj`` with its defaults, and without fields that its type does not know."""
-    done = _decoded(kind, obj)
+    done = decoded(kind, obj)
     kind.fill(done)
     return done
 
 
-def _decoded(kind: Kind, obj: JsonObject) -> JsonObject:
+def decoded(kind: Kind, obj: JsonObject) -> JsonObject:
+    """A copy of ``obj`` in its one form; raises the Refusal 400 if it does not fit its type."""
     try:
         if kind.shape:
             return shapes.decoded(kind.shape, obj)
-        meta = shapes.decoded("meta.ObjectMeta", obj.get("metadata") or {})
-        return {**copy.deepcopy(obj), "metadata": meta}
+        meta = obj.get("metadata")
+        done = shapes.decoded("meta.ObjectMeta", {} if meta is None else meta)
+        return {**copy.deepcopy(obj), "metadata": done}
     except shapes.Misshapen as error:
         where = f'{kind.name} in version "{kind.version}"'
         text = f"{where} cannot be handled as a {kind.name}: {error}"

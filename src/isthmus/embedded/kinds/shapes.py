@@ -28,12 +28,19 @@ _EMPTY: Final[dict[str, Json]] = {
     "float64": 0,
     "IntOrString": 0,
     "Quantity": "0",
+    "bytes": "",
 }
+_SCHEMA: Final = "crd.JSONSchemaProps"
+_OR: Final = {"SchemaOrBool": bool, "SchemaOrList": list}
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 class Misshapen(ValueError):
     """A value that does not fit its field; the text is the decoder's sentence."""
+
+
+class Mistyped(Misshapen):
+    """A value of another JSON type than its field's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,11 @@ class _Decoder:
         known = {one.name for one in _types()[shape]}
         top = {"apiVersion", "kind"} if not at.path else set()
         self.unknown += [at.inside(name) for name in value if name not in known | top]
-        done = {name: value[name] for name in ("kind", "apiVersion") if name in value and top}
+        done = {
+            name: self.value("string", value[name], at.member(shape, name))
+            for name in ("kind", "apiVersion")
+            if name in value and top
+        }
         for one in _types()[shape]:
             given = value.get(one.name)
             if given is None and not one.always:
@@ -72,6 +83,9 @@ class _Decoder:
             return self.entries(shape, value, at)
         if shape in _types():
             return self.struct(shape, {} if value is None else value, at)
+        if shape in _OR:
+            # Whether anything but a schema makes sense here is judged later.
+            return value if isinstance(value, _OR[shape]) else self.value(_SCHEMA, value, at)
         return _leaf(shape, value, at)
 
     def items(self, shape: str, value: Json, at: "_Place") -> Json:
@@ -110,7 +124,8 @@ class _Place:
     def mismatch(self, value: Json, shape: str, detail: str = "") -> Misshapen:
         found = _JSON_NAMES.get(type(value), "object") + detail
         target = f"Go struct field {self.owner}.{self.fields}" if self.owner else "Go value"
-        return Misshapen(f"json: cannot unmarshal {found} into {target} of type {_go(shape)}")
+        text = f"json: cannot unmarshal {found} into {target} of type {_go(shape)}"
+        return Misshapen(text) if detail else Mistyped(text)
 
 
 def decoded(shape: str, value: JsonObject) -> JsonObject:

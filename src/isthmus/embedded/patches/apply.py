@@ -7,6 +7,7 @@ what it stops mentioning goes away unless somebody else owns it, too.
 import json
 from dataclasses import replace
 
+from isthmus.embedded.kinds import shapes
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.patches import fieldpaths, managers, merging
 from isthmus.embedded.patches.fieldpaths import FieldSet, Path
@@ -46,7 +47,7 @@ def applied(
 
     Defaults are not filled in: what the server adds later has no owner.
     """
-    _check(kind, patch, who)
+    _check(kind, patch)
     live = _bare(current or {"metadata": {}})
     owners = managers.read(current or {}) or []
     if current is not None and not owners:
@@ -105,18 +106,13 @@ def manager_name(field_manager: str, user_agent: str) -> str:
     return field_manager or printable[:128]
 
 
-def _check(kind: Kind, patch: JsonObject, who: FieldManager) -> None:
-    if not who.name:
-        cause = Cause(
-            "FieldValueRequired", "Required value: is required for apply patch", "fieldManager"
-        )
-        text = f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {cause.message}'
-        group, name = "meta.k8s.io", "PatchOptions"
-        raise Refusal(422, "Invalid", text, group=group, kind=name, causes=(cause,))
-    version, name = patch.get("apiVersion") or "", patch.get("kind") or ""
+def _check(kind: Kind, patch: JsonObject) -> None:
+    said = (patch.get("apiVersion"), patch.get("kind"))
+    version, name = (text if isinstance(text, str) else "" for text in said)
     if (version, name) != (kind.api_version, kind.name):
         place = version if "/" in version else f"/{version}"
         raise Refusal(400, "BadRequest", f"invalid object type: {place}, Kind={name}")
+    _check_types(kind, patch)
     if (patch.get("metadata") or {}).get("managedFields") is not None:
         raise Refusal(400, "BadRequest", "metadata.managedFields must be nil")
     unknown = [f".{path}: field not declared in schema" for path in kind.unknown(patch)]
@@ -129,11 +125,26 @@ def _check(kind: Kind, patch: JsonObject, who: FieldManager) -> None:
         raise _untyped(kind, patch, str(error)) from error
 
 
+def _check_types(kind: Kind, patch: JsonObject) -> None:
+    try:
+        if kind.shape:
+            shapes.decoded(kind.shape, patch)
+        else:
+            meta = patch.get("metadata")
+            shapes.decoded("meta.ObjectMeta", {} if meta is None else meta)
+    except shapes.Mistyped as error:
+        raise _untyped(kind, patch, str(error)) from error
+    except shapes.Misshapen:
+        return  # Only types count here. The rest is refused when the whole object is decoded.
+
+
 def _untyped(kind: Kind, patch: JsonObject, detail: str) -> Refusal:
-    meta = patch.get("metadata") or {}
+    meta = patch.get("metadata")
+    held = (meta.get("namespace"), meta.get("name")) if isinstance(meta, dict) else ("", "")
+    place = "/".join(text if isinstance(text, str) else "" for text in held)
     group = f"{kind.group}/{kind.version}"
-    name = f"{meta.get('namespace', '')}/{meta.get('name', '')}; {group}, Kind={kind.name}"
-    return Refusal(500, "", f"failed to create typed patch object ({name}): {detail}")
+    where = f"({place}; {group}, Kind={kind.name})"
+    return Refusal(500, "", f"failed to create typed patch object {where}: {detail}")
 
 
 def _bare(obj: JsonObject) -> JsonObject:
