@@ -1,3 +1,5 @@
+"""Certificates that clients can verify."""
+
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 

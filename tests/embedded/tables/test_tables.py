@@ -1,3 +1,5 @@
+"""Tables as kubectl shows them."""
+
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,3 +1,5 @@
+"""What a cluster says it serves."""
+
 from dataclasses import replace
 
 import msgspec

@@ -9,7 +9,7 @@ from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.patches import apply
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
-from tests.embedded.test_apply import updater, who
+from tests.embedded.patches.writers import updater, who
 
 CRD = next(kind for kind in BUILTIN if kind.name == "CustomResourceDefinition")
 PROPERTIES: JsonObject = {

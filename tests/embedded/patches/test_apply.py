@@ -1,8 +1,5 @@
 """Server-side apply and field ownership. The expectations were read off kube-apiserver 1.36."""
 
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,20 +10,13 @@ from isthmus.embedded.patches import apply
 from isthmus.embedded.patches.apply import FieldManager
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
+from tests.embedded.patches.writers import updater, who
 
 KINDS = {kind.name: kind for kind in BUILTIN}
 SERVICE = KINDS["Service"]
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
 PORT_80 = 'k:{"port":80,"protocol":"TCP"}'
-
-
-def who(name: str, *, force: bool = False, after: int = 0, subresource: str = "") -> FieldManager:
-    now = NOON + timedelta(seconds=after)
-    return FieldManager(name=name, now=now, operation="Apply", force=force, subresource=subresource)
-
-
-def updater(name: str, **more: Json) -> FieldManager:
-    return replace(who(name, **more), operation="Update")
 
 
 def service(labels: JsonObject | None = None, **spec: Json) -> JsonObject:
@@ -274,13 +264,19 @@ def test_managers_are_named_by_themselves_or_their_program(
 
 
 words = st.sampled_from("xy")
+
+
 labels = st.none() | st.dictionaries(st.sampled_from("abc"), words, max_size=3)
+
+
 ports = st.lists(
     st.fixed_dictionaries({"port": st.integers(1, 3)}, optional={"name": words}),
     min_size=1,
     max_size=3,
     unique_by=lambda port: port["port"],
 )
+
+
 documents = st.builds(service, labels, ports=ports, sessionAffinity=st.sampled_from(["None"]))
 
 

@@ -12,7 +12,7 @@ from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.patches import apply
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
-from tests.embedded.test_apply import updater, who
+from tests.embedded.patches.writers import updater, who
 
 LEAVES: dict[str, st.SearchStrategy[Json]] = {
     "string": st.sampled_from(["", "a", "A b", "x.y/z", "None", "10.0.0.1", "ClusterIP"]),
