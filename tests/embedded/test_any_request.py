@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ SOUND: list[JsonObject] = [
     stateful_set("a"),
     *({"kind": kind.name, "apiVersion": kind.api_version, "spec": SPEC} for kind in REVIEWS),
 ]
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GADGETS = "/apis/contract.example.org/v1/namespaces/default/gadgets"
 TYPES = {
     "POST": ("application/json", "application/yaml"),
@@ -147,6 +149,32 @@ def _path(body: JsonObject) -> str:
     return f"{root}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
 
 
+HEAD = b'{"apiVersion":"contract.example.org/v1","kind":"Gadget","metadata":{"name":"a"},"spec":'
+
+
+@pytest.mark.parametrize(
+    "media, spec",
+    [
+        pytest.param("application/json", b'{"free":' * 100_000, id="without an end"),
+        pytest.param("application/json", b'{"free":' * 900 + b"1" + b"}" * 900, id="deep"),
+        pytest.param("application/yaml", b"&a {port: 1, free: *a}", id="containing itself"),
+    ],
+)
+async def test_a_bottomless_body_is_refused(media: str, spec: bytes) -> None:
+    transport = cluster().transport()
+    create = Request(method="POST", path=DEFINITIONS, body=json.dumps(definition()).encode())
+    async with transport.send(create) as response:
+        assert response.status == 201
+    headers = {"content-type": media}
+    sent = Request(method="POST", path=GADGETS, headers=headers, body=HEAD + spec + b"}")
+    async with transport.send(sent) as response:
+        raw = b"".join([chunk async for chunk in response.chunks()])
+        assert (response.status, json.loads(raw)["message"]) == (
+            400,
+            "the object is nested too deeply",
+        )
+
+
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sent=st.lists(requests(), min_size=5, max_size=15))
 def test_every_request_is_answered(sent: list[Request]) -> None:
@@ -154,7 +182,7 @@ def test_every_request_is_answered(sent: list[Request]) -> None:
         transport = cluster().transport()
         create = Request(
             method="POST",
-            path="/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            path=DEFINITIONS,
             body=json.dumps(definition()).encode(),
         )
         for request in (create, *sent):

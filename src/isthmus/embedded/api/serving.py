@@ -16,7 +16,7 @@ from isthmus.embedded.api.calls import BODY_LIMIT, Call, check_accepted, object_
 from isthmus.embedded.api.routing import Route, route
 from isthmus.embedded.api.writing import Written
 from isthmus.embedded.kinds import admission, causes
-from isthmus.embedded.kinds.refusals import no_such_resource, not_allowed
+from isthmus.embedded.kinds.refusals import bad_request, no_such_resource, not_allowed
 from isthmus.embedded.state.plane import Plane
 from isthmus.embedded.status import Refusal
 from isthmus.embedded.tables import table
@@ -40,6 +40,8 @@ class Api:
             return self._serve(request, as_of)
         except Refusal as refusal:
             return refused(refusal)
+        except RecursionError:  # Only a body can be that deep, and nothing of it is stored yet.
+            return refused(bad_request("the object is nested too deeply"))
 
     def _serve(self, request: Request, as_of: int | None) -> Answer:
         headers = {name.lower(): value for name, value in request.headers.items()}

@@ -26,34 +26,48 @@ _META = listkeys.METADATA
 _ATOMS = listkeys.METADATA_ATOMS
 _CONDITIONS = listkeys.CONDITIONS
 
-_CORE: Final = (
-    Kind(
-        group="",
+# Where types are called otherwise than the first word of their group.
+_TYPES = {
+    "": "core",
+    "admissionregistration.k8s.io": "admission",
+    "apiextensions.k8s.io": "crd",
+}
+
+
+def _kind(group: str, name: str, plural: str = "") -> Kind:
+    """What the built-in kinds have in common."""
+    shape = f"{_TYPES.get(group, group.partition('.')[0])}.{name}"
+    return Kind(
+        group=group,
         version="v1",
-        name="Namespace",
-        plural="namespaces",
-        singular="namespace",
+        name=name,
+        plural=plural or f"{name.lower()}s",
+        singular=name.lower(),
+        shape=shape,
+        zero=shapes.zero(shape),
+        unknown=partial(shapes.unknown, shape),
+        lists=_META,
+        atoms=_ATOMS,
+    )
+
+
+_CORE: Final = (
+    replace(
+        _kind("", "Namespace"),
         namespaced=False,
         short_names=("ns",),
         has_status=True,
-        shape="core.Namespace",
         lists=_META | _CONDITIONS,
-        atoms=_ATOMS,
         name_rule=formats.label_name,
         fill=settings.fill_namespace,
         prepare=settings.prepare_namespace,
         judge=settings.judge_namespace,
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="Service",
-        plural="services",
-        singular="service",
+    replace(
+        _kind("", "Service"),
         short_names=("svc",),
         categories=("all",),
         has_status=True,
-        shape="core.Service",
         lists=_META | _CONDITIONS | {"spec.ports": ("port",)},
         apply_lists={"spec.ports": ("port", "protocol")},
         key_defaults={"spec.ports": {"protocol": "TCP"}},
@@ -63,30 +77,18 @@ _CORE: Final = (
         prepare=services.prepare,
         judge=services.judge,
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="Endpoints",
-        plural="endpoints",
-        singular="endpoints",
+    replace(
+        _kind("", "Endpoints", "endpoints"),
         short_names=("ep",),
-        shape="core.Endpoints",
-        lists=_META,
-        atoms=_ATOMS,
         fill=endpoints.fill,
         judge=endpoints.judge,
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="Pod",
-        plural="pods",
-        singular="pod",
+    replace(
+        _kind("", "Pod"),
         short_names=("po",),
         categories=("all",),
         has_status=True,
         has_generation=True,
-        shape="core.Pod",
         lists=_META | listkeys.POD,
         apply_lists=listkeys.POD_APPLY,
         key_defaults=listkeys.POD_KEYS,
@@ -95,63 +97,32 @@ _CORE: Final = (
         prepare=workloads.prepare_pod,
         judge=workloads.judge_pod,
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="Node",
-        plural="nodes",
-        singular="node",
+    replace(
+        _kind("", "Node"),
         namespaced=False,
         short_names=("no",),
         has_status=True,
-        shape="core.Node",
         lists=_META | _CONDITIONS | {"spec.podCIDRs": (), "status.addresses": ("type",)},
-        atoms=_ATOMS,
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="Secret",
-        plural="secrets",
-        singular="secret",
-        shape="core.Secret",
-        lists=_META,
-        atoms=_ATOMS,
+    replace(
+        _kind("", "Secret"),
         fill=settings.fill_secret,
         judge=settings.judge_secret,
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="ConfigMap",
-        plural="configmaps",
-        singular="configmap",
+    replace(
+        _kind("", "ConfigMap"),
         short_names=("cm",),
-        shape="core.ConfigMap",
-        lists=_META,
-        atoms=_ATOMS,
         judge=settings.judge_config,
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="ServiceAccount",
-        plural="serviceaccounts",
-        singular="serviceaccount",
+    replace(
+        _kind("", "ServiceAccount"),
         short_names=("sa",),
-        shape="core.ServiceAccount",
         lists=_META | {"secrets": ("name",)},
         atoms=_ATOMS | {"secrets.*"},
     ),
-    Kind(
-        group="",
-        version="v1",
-        name="Event",
-        plural="events",
-        singular="event",
+    replace(
+        _kind("", "Event"),
         short_names=("ev",),
-        shape="core.Event",
-        lists=_META,
         atoms=_ATOMS | {"involvedObject", "related"},
         name_rule=formats.path_segment_name,
         judge=events.judge,
@@ -159,18 +130,13 @@ _CORE: Final = (
 )
 
 _WORKLOADS: Final = tuple(
-    Kind(
-        group="apps",
-        version="v1",
-        name=name,
-        plural=f"{name.lower()}s",
-        singular=name.lower(),
+    replace(
+        _kind("apps", name),
         short_names=(short,),
         categories=("all",),
         has_status=True,
         has_scale=name != "DaemonSet",
         has_generation=True,
-        shape=f"apps.{name}",
         lists=_META | listkeys.WORKLOAD,
         apply_lists=listkeys.WORKLOAD_APPLY,
         key_defaults=listkeys.WORKLOAD_KEYS,
@@ -187,16 +153,9 @@ _WORKLOADS: Final = tuple(
 )
 
 _ROLES: Final = tuple(
-    Kind(
-        group=bindings.GROUP,
-        version="v1",
-        name=name,
-        plural=f"{name.lower()}s",
-        singular=name.lower(),
+    replace(
+        _kind(bindings.GROUP, name),
         namespaced=not name.startswith("Cluster"),
-        shape=f"rbac.{name}",
-        lists=_META,
-        atoms=_ATOMS,
         name_rule=formats.path_segment_name,
         judge=judge,
     )
@@ -207,15 +166,9 @@ _ROLES: Final = tuple(
 )
 
 _BINDINGS: Final = tuple(
-    Kind(
-        group=bindings.GROUP,
-        version="v1",
-        name=name,
-        plural=f"{name.lower()}s",
-        singular=name.lower(),
+    replace(
+        _kind(bindings.GROUP, name),
         namespaced=not name.startswith("Cluster"),
-        shape=f"rbac.{name}",
-        lists=_META,
         atoms=_ATOMS | {"roleRef"},
         name_rule=formats.path_segment_name,
         fill=bindings.fill,
@@ -228,119 +181,71 @@ _BINDINGS: Final = tuple(
 )
 
 _OTHERS: Final = (
-    Kind(
-        group="discovery.k8s.io",
-        version="v1",
-        name="EndpointSlice",
-        plural="endpointslices",
-        singular="endpointslice",
+    replace(
+        _kind("discovery.k8s.io", "EndpointSlice"),
         has_generation=True,
-        shape="discovery.EndpointSlice",
-        lists=_META,
-        atoms=_ATOMS,
         fill=endpoints.fill_slice,
         prepare=endpoints.prepare_slice,
         judge=endpoints.judge_slice,
     ),
-    Kind(
-        group="events.k8s.io",
-        version="v1",
-        name="Event",
-        plural="events",
-        singular="event",
+    replace(
+        _kind("events.k8s.io", "Event"),
         short_names=("ev",),
-        shape="events.Event",
-        lists=_META,
         atoms=_ATOMS | {"regarding", "related"},
         judge=events.judge_strictly,
         view=events.VIEW,
     ),
-    Kind(
-        group="coordination.k8s.io",
-        version="v1",
-        name="Lease",
-        plural="leases",
-        singular="lease",
-        shape="coordination.Lease",
-        lists=_META,
-        atoms=_ATOMS,
+    replace(
+        _kind("coordination.k8s.io", "Lease"),
         judge=settings.judge_lease,
     ),
-    Kind(
-        group="apiextensions.k8s.io",
-        version="v1",
-        name="CustomResourceDefinition",
-        plural="customresourcedefinitions",
-        singular="customresourcedefinition",
+    replace(
+        _kind("apiextensions.k8s.io", "CustomResourceDefinition"),
         namespaced=False,
         short_names=("crd", "crds"),
         categories=("api-extensions",),
         has_status=True,
         has_generation=True,
-        shape="crd.CustomResourceDefinition",
-        lists=_META,
         apply_lists=_CONDITIONS,
-        atoms=_ATOMS,
         fill=crdrules.fill,
         prepare=crdrules.prepare,
         judge=crdrules.judge,
     ),
-    Kind(
-        group="policy",
-        version="v1",
-        name="PodDisruptionBudget",
-        plural="poddisruptionbudgets",
-        singular="poddisruptionbudget",
+    replace(
+        _kind("policy", "PodDisruptionBudget"),
         short_names=("pdb",),
         has_status=True,
         has_generation=True,
-        shape="policy.PodDisruptionBudget",
         lists=_META | _CONDITIONS,
         atoms=_ATOMS | {"spec.selector"},
     ),
-    Kind(
-        group="networking.k8s.io",
-        version="v1",
-        name="NetworkPolicy",
-        plural="networkpolicies",
-        singular="networkpolicy",
+    replace(
+        _kind("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
         short_names=("netpol",),
         has_generation=True,
-        shape="networking.NetworkPolicy",
-        lists=_META,
         atoms=_ATOMS | {"spec.podSelector"},
     ),
-    Kind(
-        group="admissionregistration.k8s.io",
-        version="v1",
-        name="ValidatingAdmissionPolicy",
-        plural="validatingadmissionpolicies",
-        singular="validatingadmissionpolicy",
+    replace(
+        _kind(
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicy",
+            "validatingadmissionpolicies",
+        ),
         namespaced=False,
         categories=("api-extensions",),
         has_status=True,
         has_generation=True,
-        shape="admission.ValidatingAdmissionPolicy",
         lists=_META | {"spec.matchConditions": ("name",), "spec.variables": ("name",)},
         apply_lists=_CONDITIONS,
         atoms=_ATOMS | {"spec.matchConstraints", "spec.paramKind", "spec.variables.*"},
     ),
-    Kind(
-        group="admissionregistration.k8s.io",
-        version="v1",
-        name="ValidatingAdmissionPolicyBinding",
-        plural="validatingadmissionpolicybindings",
-        singular="validatingadmissionpolicybinding",
+    replace(
+        _kind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
         namespaced=False,
         categories=("api-extensions",),
-        shape="admission.ValidatingAdmissionPolicyBinding",
-        lists=_META,
         apply_lists={"spec.validationActions": ()},
         atoms=_ATOMS | {"spec.matchResources", "spec.paramRef"},
     ),
 )
 
-BUILTIN: Final[tuple[Kind, ...]] = tuple(
-    replace(kind, zero=shapes.zero(kind.shape), unknown=partial(shapes.unknown, kind.shape))
-    for kind in (*_CORE, *_WORKLOADS, *_ROLES, *_BINDINGS, *_OTHERS)
-)
+BUILTIN: Final[tuple[Kind, ...]] = (*_CORE, *_WORKLOADS, *_ROLES, *_BINDINGS, *_OTHERS)
