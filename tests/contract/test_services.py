@@ -1,4 +1,4 @@
-"""Services: addresses, ports, types, and what the server fills in."""
+"""Services: ports, types, and what the server fills in."""
 
 import ipaddress
 
@@ -85,63 +85,9 @@ async def test_ports_are_filled_in(server: Server, port: JsonObject, filled: Jso
     assert made["spec"]["ports"] == [filled]
 
 
-async def test_addresses_differ_and_can_be_chosen(server: Server) -> None:
-    first = (await server.create("services", service("one"))).ok["spec"]["clusterIP"]
-    second = (await server.create("services", service("two"))).ok["spec"]["clusterIP"]
-    assert first != second
-    taken = service("three", {"clusterIP": first})
-    reply = await server.create("services", taken)
-    assert reply.refusal == (
-        422,
-        "Invalid",
-        f'Service "three" is invalid: spec.clusterIPs: Invalid value: ["{first}"]: failed to '
-        f"allocate IP {first}: provided IP is already allocated",
-    )
-    await server.delete("services/one")
-    made = (await server.create("services", taken)).ok
-    assert made["spec"]["clusterIP"] == first
-
-
-async def test_who_only_tries_is_given_no_address(server: Server) -> None:
-    held = (await server.create("services", service("one"))).ok["spec"]["clusterIP"]
-    tried = (await server.create("services", service("two"), dryRun="All")).ok
-    assert tried["spec"]["clusterIPs"] == [str(RANGE[0])]
-    taken = await server.create("services", service("two", {"clusterIP": held}), dryRun="All")
-    assert taken.code == 201
-    outside = service("two", {"clusterIP": "192.168.1.1"})
-    assert (await server.create("services", outside, dryRun="All")).refusal == (
-        422,
-        "Invalid",
-        'Service "two" is invalid: spec.clusterIPs: Invalid value: ["192.168.1.1"]: failed to '
-        "allocate IP 192.168.1.1: the provided IP (192.168.1.1) is not in the valid range. The "
-        "range of valid IPs is 10.96.0.0/16",
-    )
-
-
 @pytest.mark.parametrize(
     "spec, field, message",
     [
-        pytest.param(
-            {"clusterIP": "192.168.1.1"},
-            "clusterIPs",
-            'Invalid value: ["192.168.1.1"]: failed to allocate IP 192.168.1.1: the provided '
-            "network does not match the current range",
-            id="address out of range",
-        ),
-        pytest.param(
-            {"clusterIP": "10.96.0.0"},
-            "clusterIPs",
-            'Invalid value: ["10.96.0.0"]: failed to allocate IP 10.96.0.0: the provided '
-            "network does not match the current range",
-            id="address of the network",
-        ),
-        pytest.param(
-            {"clusterIP": "nonsense"},
-            "clusterIPs[0]",
-            'Invalid value: "nonsense": must be a valid IP address, '
-            "(e.g. 10.9.8.7 or 2001:db8::ffff)",
-            id="no address",
-        ),
         pytest.param(
             {"type": "Other"},
             "type",
@@ -163,55 +109,6 @@ async def test_who_only_tries_is_given_no_address(server: Server) -> None:
             "sessionAffinity",
             'Unsupported value: "Other": supported values: "ClientIP", "None"',
             id="unknown affinity",
-        ),
-        pytest.param(
-            {"ipFamilyPolicy": "RequireDualStack"},
-            "ipFamilyPolicy",
-            'Invalid value: "RequireDualStack": this cluster is not configured for dual-stack '
-            "services",
-            id="dual-stack",
-        ),
-        pytest.param(
-            {"ipFamilies": ["IPv6"]},
-            "ipFamilies[0]",
-            'Invalid value: "IPv6": not configured on this cluster',
-            id="IPv6",
-        ),
-        pytest.param(
-            {"clusterIP": "fd00::1"},
-            "clusterIPs[0]",
-            'Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster',
-            id="IPv6 address",
-        ),
-        pytest.param(
-            {"clusterIP": "fd00::1", "ipFamilies": ["IPv4"]},
-            "clusterIPs[0]",
-            'Invalid value: "fd00::1": expected an IPv4 value as indicated by `ipFamilies[0]`',
-            id="address of another family",
-        ),
-        pytest.param(
-            {"clusterIP": "10.96.9.1", "clusterIPs": ["10.96.9.1", "10.96.9.2"]},
-            "clusterIPs",
-            'Invalid value: ["10.96.9.1","10.96.9.2"]: may specify no more than one IP for each '
-            "IP family",
-            id="two addresses of one family",
-        ),
-        pytest.param(
-            {"clusterIP": "10.96.9.1", "clusterIPs": ["10.96.9.1", "fd00::1", "10.96.9.2"]},
-            "clusterIPs",
-            'Invalid value: ["10.96.9.1","fd00::1","10.96.9.2"]: may only hold up to 2 values',
-            id="three addresses",
-        ),
-        pytest.param(
-            {
-                "clusterIP": "None",
-                "ipFamilies": ["IPv4", "IPv6"],
-                "ipFamilyPolicy": "SingleStack",
-            },
-            "ipFamilyPolicy",
-            "Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when "
-            "multiple IP families are specified",
-            id="two families in a single stack",
         ),
         pytest.param({"ports": []}, "ports", "Required value", id="no ports"),
     ],
@@ -324,46 +221,6 @@ async def test_reachable_services_get_node_ports(
     }
 
 
-async def test_an_external_name_has_no_address(server: Server) -> None:
-    spec = {"type": "ExternalName", "externalName": "example.org"}
-    made = (await server.create("services", bare("out", spec))).ok
-    assert made["spec"] == {**spec, "sessionAffinity": "None"}
-    patch = {"spec": {"type": "ClusterIP", "externalName": None, "ports": [{"port": 80}]}}
-    changed = (await server.merge("services/out", patch)).ok
-    assert ipaddress.ip_address(changed["spec"]["clusterIP"]) in RANGE
-
-
-async def test_becoming_an_external_name_gives_the_address_back(server: Server) -> None:
-    made = (await server.create("services", service("web"))).ok
-    address = made["spec"]["clusterIP"]
-    patch = {"spec": {"type": "ExternalName", "externalName": "example.org"}}
-    changed = (await server.merge("services/web", patch)).ok
-    assert "clusterIP" not in changed["spec"]
-    again = await server.create("services", service("next", {"clusterIP": address}))
-    assert again.code == 201
-
-
-@pytest.mark.parametrize("wish", ["10.96.200.200", "192.168.1.1", "None"])
-async def test_an_address_never_changes(server: Server, wish: str) -> None:
-    await server.create("services", service())
-    reply = await server.merge("services/web", {"spec": {"clusterIP": wish}})
-    assert reply.refusal == (
-        422,
-        "Invalid",
-        f'Service "web" is invalid: spec.clusterIPs[0]: Invalid value: ["{wish}"]: '
-        "may not change once set",
-    )
-
-
-@pytest.mark.parametrize(
-    "spec", [{"clusterIP": None}, {"clusterIP": ""}, {"clusterIP": None, "clusterIPs": None}]
-)
-async def test_an_address_that_is_left_out_stays(server: Server, spec: JsonObject) -> None:
-    made = (await server.create("services", service())).ok
-    reply = await server.merge("services/web", {"spec": spec})
-    assert reply.ok == made
-
-
 async def test_a_replacement_may_leave_out_what_the_server_chose(server: Server) -> None:
     made = (await server.create("services", service())).ok
     reply = await server.replace("services/web", service())
@@ -374,22 +231,6 @@ async def test_ports_cannot_all_be_removed(server: Server) -> None:
     await server.create("services", service())
     reply = await server.merge("services/web", {"spec": {"ports": None}})
     assert reply.causes == [("FieldValueRequired", "spec.ports", "Required value")]
-
-
-async def test_endpoints_of_any_family_can_become_those_of_one(server: Server) -> None:
-    made = (await server.create("services", service("web", {"clusterIP": "None"}))).ok
-    assert made["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
-    reply = await server.merge("services/web", {"spec": {"ipFamilies": ["IPv4"]}})
-    assert reply.causes == [
-        (
-            "FieldValueInvalid",
-            "spec.ipFamilyPolicy",
-            "Invalid value: \"RequireDualStack\": must be 'SingleStack' to release the secondary "
-            "IP family",
-        )
-    ]
-    single = (await server.merge("services/web", {"spec": {"ipFamilyPolicy": "SingleStack"}})).ok
-    assert single["spec"]["ipFamilies"] == ["IPv4"]
 
 
 async def test_affinity_by_client_gets_a_timeout(server: Server) -> None:
