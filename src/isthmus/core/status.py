@@ -7,6 +7,7 @@ from isthmus.model.links import Link, LinkStatus, RefusedExport
 from isthmus.model.objects import Condition
 
 SHOWN = 20  # refused exports that are named; the rest is counted
+FICKLE = frozenset({"Unreachable", "Unavailable", "Throttled", "Garbled"})  # reasons
 LONGEST = 512  # characters of a message
 
 
@@ -150,8 +151,9 @@ def _condition(verdict: _Verdict, before: Condition | None, link: Link, now: str
     message = verdict.message[:LONGEST]
     same = before is not None and before.status == verdict.status
     if before is not None and same and before.reason == verdict.reason:
-        # The same trouble comes in many words. Writing each of them would tell nobody anything.
-        message = before.message if verdict.status == "False" else message
+        # The same trouble with a network comes in many words, and writing each of them would
+        # tell nobody anything; a mistake of somebody's has to be named as it is now.
+        message = before.message if verdict.reason in FICKLE else message
     return Condition(
         type=verdict.type,
         status=verdict.status,

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from enum import Enum
 from random import Random
 from typing import Protocol, assert_never
@@ -215,11 +216,14 @@ class Election:
     async def _write(self, lease: Lease) -> Lease | None:
         """Write ``lease`` if nobody has written since; return None if somebody has."""
         try:
-            if lease.metadata.resource_version:
+            if not lease.metadata.resource_version:
+                # Not found means that its namespace is missing, which somebody has to hear.
+                return await self._leases.create(lease)
+            with suppress(NotFound):
                 return await self._leases.replace(lease)
-            return await self._leases.create(lease)
-        except (Conflict, AlreadyExists, NotFound):
-            return None
+        except (Conflict, AlreadyExists):
+            pass
+        return None
 
     async def _release(self) -> None:
         try:
@@ -271,7 +275,9 @@ class Election:
 
     def _overstay(self) -> None:
         self._overran = True
-        log.critical("work outlives the lease", extra={"lease": str(self._me.key)})
+        log.critical(
+            "work outlives the lease; this process ends", extra={"lease": str(self._me.key)}
+        )
         self._overrun()
 
     def _moment(self) -> Moment:

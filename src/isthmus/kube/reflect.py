@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeAlias, TypeVar, assert_never
@@ -33,6 +33,11 @@ class Source(Generic[T]):
     client: Client
     resource: Resource[T]
     selection: Selection = EVERYTHING
+    cluster: str = ""  # what log lines call it
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        return {"cluster": self.cluster, "resource": self.resource.plural}
 
 
 async def reflect(
@@ -51,7 +56,7 @@ async def reflect(
             reflector.failed(error, running.clock.now())
             log.info(
                 "reflection failed; will retry",
-                extra={"resource": source.resource.plural, "error": str(error)},
+                extra={**source.fields, "error": str(error)},
             )
 
 
@@ -138,6 +143,6 @@ class _Reflection(Generic[T]):
         if isinstance(event, Listed):
             log.info(
                 "snapshot complete",
-                extra={"resource": self.source.resource.plural, "objects": len(event.objects)},
+                extra={**self.source.fields, "objects": len(event.objects)},
             )
         self.emit(event)

@@ -77,7 +77,8 @@ class WorkQueue(Generic[K]):
     @property
     def oldest_age(self) -> float:
         """How long the oldest waiting key has waited, in seconds."""
-        return self._clock.now() - next(iter(self._since.values()), self._clock.now())
+        now = self._clock.now()
+        return now - next(iter(self._since.values()), now)
 
     def add(self, key: K, lane: Lane = Lane.SINGLE) -> None:
         """Have ``key`` worked on as soon as its turn comes; a delay it was under ends here."""

@@ -27,10 +27,11 @@ LOOK = 2.0  # seconds between two looks at how it goes
 class Reading:
     """One attempt to read a target, from nothing to complete and then in step with it."""
 
-    def __init__(self, outside: Outside, client: Client, labels: str) -> None:
+    def __init__(self, outside: Outside, client: Client, labels: str, cluster: str) -> None:
         self._outside = outside
         self._client = client
         self._labels = labels
+        self._cluster = cluster
         self._look: Callable[[Reading], None] = lambda _: None
         self._services: Reflector[Service] = self._reflector()
         self._slices: Reflector[EndpointSlice] = self._reflector()
@@ -77,8 +78,9 @@ class Reading:
             passed_on(remote.fold_slices(event), isinstance(event, Listed), was_synced)
 
         clock = self._outside.clock
-        exported = Source(self._client, SERVICES, Selection(labels=self._labels))
-        theirs = Source(self._client, ENDPOINT_SLICES, Selection(labels=SERVICE_NAME))
+        labelled, owned = Selection(labels=self._labels), Selection(labels=SERVICE_NAME)
+        exported = Source(self._client, SERVICES, labelled, self._cluster)
+        theirs = Source(self._client, ENDPOINT_SLICES, owned, self._cluster)
         async with asyncio.TaskGroup() as group:
             group.create_task(reflect(exported, self._services, services, clock))
             group.create_task(reflect(theirs, self._slices, slices, clock))

@@ -98,7 +98,7 @@ class Controller:
             if self.state.synced:
                 self.synced.set()
 
-        source = Source(self.outside.client, resource, selection)
+        source = Source(self.outside.client, resource, selection, self.config.cluster_name)
         await reflect(source, Reflector(self.outside.random), passed_on, self.outside.clock)
 
     async def _once_synced(self, part: Callable[[], Awaitable[None]]) -> None:

@@ -115,7 +115,7 @@ class Session:
     async def _follow_secret(self) -> None:
         key = Key(self._config.namespace, self._target.link.spec.credentials_secret)
         selection = Selection(namespace=key.namespace, fields=f"metadata.name={key.name}")
-        source = Source(self._outside.client, SECRETS, selection)
+        source = Source(self._outside.client, SECRETS, selection, self._config.cluster_name)
 
         def emit(event: Event[Key, Secret]) -> None:
             found = event.objects[0] if isinstance(event, Listed) and event.objects else None
@@ -160,7 +160,7 @@ class Session:
         )
 
     async def _read(self, client: Client, wanted: Wanted) -> None:
-        reading = Reading(self._outside, client, wanted.labels)
+        reading = Reading(self._outside, client, wanted.labels, self._target.link.cluster)
         task = asyncio.current_task()
 
         def complete(remote: Remote) -> None:
@@ -197,7 +197,12 @@ class Session:
         self._meet(contact)
 
     def _blame_secret(self, contact: Contact) -> None:
+        """Say what is wrong with the Secret, and give up trying what was in it before."""
         self._bad_secret = contact
+        self._published = None
+        if self._trying is not None:
+            self._trying.cancel()
+            self._trying = None
         self._meet(contact)
 
     def _meet(self, contact: Contact) -> None:
