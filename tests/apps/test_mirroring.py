@@ -530,3 +530,30 @@ async def test_metrics_show_links_gateways_requests_and_the_queue() -> None:
         "isthmus_loop_lag_seconds 0.0",
     ):
         assert line in text
+
+
+async def test_a_secret_that_is_gone_is_missing_and_no_longer_bad() -> None:
+    east = await source()
+    await east.create(LINKS, link("west"))
+    await east.create(PLAIN_SECRETS, secret("west", b"no kubeconfig"))
+    async with controlling(east, []):
+        await asyncio.sleep(10)
+        assert await east.condition("Connected") == ("False", "BadCredentials")
+        await east.delete(PLAIN_SECRETS, "cluster-credentials-west", "isthmus")
+        await asyncio.sleep(300)
+        assert await east.condition("Connected") == ("False", "CredentialsMissing")
+
+
+async def test_a_missing_namespace_is_said_and_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    east, west = await source(), place("west", 1)
+    await west.create(SERVICES, exported("web"))
+    await join(east, west)
+    await east.delete(PLAIN_NAMESPACES, "isthmus", "")
+    async with controlling(east, [west]):
+        await asyncio.sleep(30)
+        assert any("isthmus" in str(vars(one).get("error")) for one in caplog.records)
+        assert await east.mirrors() == []
+        await east.create(PLAIN_NAMESPACES, {"metadata": {"name": "isthmus"}})
+        credentials = secret("west", kubeconfig("west", west.cluster.admin_token))
+        await east.create(PLAIN_SECRETS, credentials)
+        await settled(east, ["web-west"], within=60)

@@ -103,6 +103,13 @@ def test_the_same_trouble_in_other_words_is_not_written_again() -> None:
     assert status(known(DOWN), other, NOW) == known(DOWN).status
 
 
+def test_another_mistake_of_the_same_kind_is_named_as_it_is_now() -> None:
+    first = Facts(connected=False, reason="BadCredentials", message="users[u].user.exec")
+    second = Facts(connected=False, reason="BadCredentials", message="users[u].user.tokenFile")
+    found = status(known(first), second, NOW)
+    assert condition(found, "Connected").message == "users[u].user.tokenFile"
+
+
 def test_stale_since_is_kept_until_the_target_is_back() -> None:
     assert known(WELL).status.stale_since is None
     assert known(DOWN).status.stale_since == EARLIER
