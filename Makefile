@@ -14,14 +14,14 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements-dev.lock pyproject.toml
-	@echo "setting up $(VENV) (once, about half a minute)"
+	@echo "setting up $(VENV) (once, a minute or so)"
 	@$(PYTHON) -c 'import sys; sys.exit("isthmus needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## Two clusters on this machine: no root, no Docker, no Kubernetes
+demo: $(READY) ## Two clusters, joined, on this machine: no root, no Docker, no Kubernetes
 	@$(BIN)/isthmus demo
 
 test: $(READY) ## The fast suite; a real kube-apiserver joins in where it is already built

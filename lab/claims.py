@@ -4,11 +4,13 @@ A claim is a Unix socket bound to an abstract name: the kernel gives each name o
 takes it back when its holder ends, however it ends. No lock file can be left behind.
 """
 
+import errno
 import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from isthmus.model.errors import Permanent
@@ -25,11 +27,15 @@ class NoPorts(Permanent):
 
 def claim(name: str) -> socket.socket | None:
     """Hold ``name`` until the socket is closed; None when someone else holds it."""
+    # A hash, because the kernel takes no name of more than 107 bytes, and a path may be longer.
+    abstract = f"\0isthmus.dev/lab/{sha256(name.encode()).hexdigest()}"
     held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        held.bind(f"\0isthmus.dev/lab/{name}")
-    except OSError:
+        held.bind(abstract)
+    except OSError as error:
         held.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
         return None
     return held
 

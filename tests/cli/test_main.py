@@ -151,3 +151,20 @@ def test_the_demo_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
         f"isthmus: {mine} exists already; remove it or name another directory\n"
     )
     assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "redirection, code, complaint",
+    [
+        pytest.param(
+            "> /dev/full", 1, "isthmus: the output cannot be written: no space left\n", id="full"
+        ),
+        pytest.param(">&-", 0, "", id="closed"),
+    ],
+)
+def test_output_that_nobody_can_take(redirection: str, code: int, complaint: str) -> None:
+    command = Path(sys.executable).with_name("isthmus")
+    done = subprocess.run(
+        f"{command} version {redirection}", shell=True, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.lower()) == (code, complaint)

@@ -64,3 +64,14 @@ def test_what_a_dead_lab_left_is_removed_and_a_living_one_is_spared(
         assert living.exists()
         assert second.exists()
         shutil.rmtree(second)
+
+
+def test_a_long_path_is_a_name_like_any_other() -> None:
+    long = "folder/" + "d" * 300
+    held = claim(long)
+    assert held is not None
+    with held:
+        assert claim(long) is None
+        other = claim(long + "d")
+        assert other is not None
+        other.close()

@@ -64,12 +64,13 @@ async def run(page: Page, directory: Path | None, stay: bool) -> None:
             async with _controlled(east):
                 credentials = yaml.safe_dump(kubeconfig([west_served.entry()])).encode()
                 await story.tell(story.Stage(page, east, west), props.link(credentials, gateway))
+                if not stay:
+                    page.say("Nobody is here to use them, so they end now.")
+                    page.say("To keep them: isthmus demo --stay")
+                    return
                 page.say("Their kubeconfig, with a context for each:")
                 page.say(f"  {path}")
                 page.say()
-                if not stay:
-                    page.say("Nobody is here to use them, so they end now: isthmus demo --stay")
-                    return
                 _explain(page, path)
                 await ended.wait()
             page.say("Both clusters are gone, and so is the kubeconfig.")

@@ -3,7 +3,10 @@
 Commands import what they need when they run, so that ``isthmus --help`` answers at once.
 """
 
+import errno
+import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,10 +154,30 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return TRY_AGAIN if isinstance(error, Transient) else FAILED
     except BrokenPipeError:
         # Whoever read our output has seen enough; there is nobody to tell about it.
-        sys.stdout = None  # or Python complains when it flushes it
-        return FAILED
+        return _without_output()
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        click.echo("isthmus: the output cannot be written: no space left", err=True)
+        return _without_output()
     return code if isinstance(code, int) else 0
 
 
+def _without_output() -> int:
+    sys.stdout = None  # or Python complains when it flushes it
+    return FAILED
+
+
 def main() -> None:
-    sys.exit(run())
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for as long as the process lives
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without our signs still gets text
+    code = run()
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        click.echo(f"isthmus: the output cannot be written: {error.strerror}", err=True)
+        code = _without_output()
+    sys.exit(code)
