@@ -25,6 +25,7 @@ def test_the_admin_token_is_known() -> None:
         pytest.param({"authorization": "Basic YWRtaW46YWRtaW4="}, id="basic"),
         pytest.param({"authorization": "Bearer"}, id="empty token"),
         pytest.param({"authorization": "Bearer ü.ü.ü"}, id="not ASCII"),
+        pytest.param({"authorization": "Bearer \udcff\udcfe"}, id="not text"),
     ],
 )
 def test_other_credentials_are_refused(headers: dict[str, str]) -> None:

@@ -192,3 +192,11 @@ async def _live(west: Cluster, client: Talk, lived: list[tuple[str, str]]) -> No
                 await client.delete(f"{CONFIG_MAPS}/{name}")
             case _:
                 west.faults.compact()
+
+
+@pytest.mark.parametrize("option", ["limit", "timeoutSeconds", "resourceVersion"])
+@pytest.mark.parametrize("digits", [23, 5000])
+async def test_a_number_that_is_too_large_is_refused(option: str, digits: int) -> None:
+    refused = await talk(cluster()).get(CONFIG_MAPS, **{option: "9" * digits})
+    assert refused.status == 400
+    assert "value out of range" in refused.body["message"]

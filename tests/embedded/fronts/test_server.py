@@ -114,6 +114,57 @@ async def test_a_body_that_is_too_large_is_refused() -> None:
         assert (status["kind"], status["reason"]) == ("Status", "RequestEntityTooLarge")
 
 
+ASKED = b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent, status",
+    [
+        pytest.param(b"Authorization: Bearer \xff\xfe\r\n\r\n", b"401", id="a token of no text"),
+        pytest.param(b"<admin>Impersonate-User: \xff\r\n\r\n", b"403", id="a user of no text"),
+        pytest.param(
+            b"<admin>Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd",
+            b"400",
+            id="not what its encoding says",
+        ),
+        pytest.param(b"Transfer-Encoding: no\r\n\r\n", b"400", id="not HTTP"),
+    ],
+)
+async def test_a_broken_request_is_the_clients_mistake_and_not_logged(
+    sent: bytes, status: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serve(Cluster("west"), tls=False) as served, asyncio.timeout(5):
+        admin = f"Authorization: Bearer {served.token}\r\n".encode()
+        answer = await raw_answer(served, ASKED + sent.replace(b"<admin>", admin))
+    assert answer.split()[1] == status
+    assert not caplog.records
+
+
+async def raw_answer(served: Served, sent: bytes) -> bytes:
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(sent)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+async def test_a_mistake_of_ours_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(_request: Request, _serve: Serve) -> Answer:
+        raise LookupError("ours")
+
+    cluster = Cluster("west")
+    cluster.faults.add(broken)
+    async with (
+        serve(cluster) as served,
+        session(served) as client,
+        client.get("/version") as answer,
+    ):
+        assert answer.status == 500
+    assert "ours" in caplog.text
+
+
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
 async def test_a_fault_breaks_silent_connections(tls: bool) -> None:
     cluster = Cluster("west")

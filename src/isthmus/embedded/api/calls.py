@@ -20,6 +20,7 @@ from isthmus.model.wire import Json, JsonObject
 
 BODY_LIMIT = 3 * 1024 * 1024
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_DIGITS = 19  # of the largest number with 64 bits
 _SHOWN = 30  # bytes of a broken body that the refusal quotes
 _SHAPES = {
     dict: "object",
@@ -74,7 +75,8 @@ class Call:
         text = self.query.get(name) or "0"
         if not _INTEGER.fullmatch(text):
             raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        if not -(2**63) <= int(text) < 2**63:
+        # Python refuses to read thousands of digits at all, so they are counted first.
+        if len(text.lstrip("+-")) > _DIGITS or not -(2**63) <= int(text) < 2**63:
             raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
         return int(text)
 

@@ -17,6 +17,7 @@ from isthmus.embedded.state.store import Compacted, Place, Record
 from isthmus.embedded.status import Cause, Refusal
 from isthmus.model.wire import JsonObject
 
+_DIGITS = 20  # of the largest version, a number with 64 bits
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 _CONTINUE_TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can "
@@ -84,8 +85,10 @@ def version(call: Call, newest: int) -> int | None:
     text = call.query.get("resourceVersion", "")
     if not text:
         return None
-    if not text.isdecimal():
-        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    fits = len(text) <= _DIGITS
+    if not text.isdecimal() or not fits:
+        wrong = "value out of range" if text.isdecimal() else "invalid syntax"
+        why = f'strconv.ParseUint: parsing "{text}": {wrong}'
         cause = causes.invalid("resourceVersion", text, why)
         if call.verb == "watch":
             raise Refusal(500, "", f"resourceVersion: {cause.message}")

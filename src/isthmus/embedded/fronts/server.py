@@ -1,5 +1,6 @@
 """The front of an embedded cluster that kubectl and every other client can use: HTTPS."""
 
+import logging
 import ssl
 import tempfile
 import zlib
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from isthmus.embedded.api.answers import Answer, refused
 from isthmus.embedded.api.calls import BODY_LIMIT
@@ -19,6 +21,7 @@ from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults.rules import Faults
 from isthmus.embedded.fronts import protobuf
 from isthmus.embedded.fronts.kubeconfigs import Entry, kubeconfig
+from isthmus.embedded.kinds.refusals import bad_request
 from isthmus.embedded.status import Refusal
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request
@@ -27,6 +30,8 @@ from isthmus.model.wire import JsonObject
 _WORTH_COMPRESSING = 128 * 1024  # bytes; the real server's threshold, too
 _PATIENCE = 0.1  # seconds that open requests get to end when the server closes
 _GZIP = 16 + zlib.MAX_WBITS
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +59,13 @@ async def serve(
     application = web.Application(client_max_size=BODY_LIMIT + 1)
     application.router.add_route("*", "/{path:.*}", _Front(cluster.faults).answer)
     # handler_cancellation ends a watch as soon as its client goes away.
+    log.addFilter(_is_ours)
     runner = web.AppRunner(
-        application, handler_cancellation=True, access_log=None, shutdown_timeout=_PATIENCE
+        application,
+        handler_cancellation=True,
+        access_log=None,
+        logger=log,
+        shutdown_timeout=_PATIENCE,
     )
     context = _context(cluster, host) if tls else None
     abort = partial(_abort, runner)
@@ -74,6 +84,12 @@ async def serve(
     finally:
         cluster.faults.on_disconnect.discard(abort)
         await runner.cleanup()
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether aiohttp tells of a mistake of ours; what is no HTTP concerns only its sender."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
 
 
 def _context(cluster: Cluster, host: str) -> ssl.SSLContext:
@@ -110,6 +126,10 @@ class _Front:
         except web.HTTPRequestEntityTooLarge:
             limit = f"Request entity too large: limit is {BODY_LIMIT}"
             return _whole(refused(Refusal(413, "RequestEntityTooLarge", limit)), headers)
+        except web.RequestPayloadError:
+            return _whole(
+                refused(bad_request("the body is not encoded as its headers say")), headers
+            )
         if headers.get("content-type", "").startswith(protobuf.CONTENT_TYPE):
             headers, body = _as_json(headers, body)
         asked = Request(
@@ -132,10 +152,14 @@ class _Front:
 
 
 def _headers(request: web.Request) -> dict[str, str]:
-    """Lower-case names; a header that comes twice is one with two values (RFC 9110, 5.2)."""
+    """Lower-case names; a header that comes twice is one with two values (RFC 9110, 5.2).
+
+    Bytes that are no text are replaced: an answer may repeat a header, and is always text.
+    """
     headers: dict[str, str] = {}
-    for name, value in request.headers.items():
+    for name, raw in request.headers.items():
         key = name.lower()
+        value = raw.encode(errors="surrogateescape").decode(errors="replace")
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers
 
