@@ -4,7 +4,9 @@ import asyncio
 import io
 import json
 import os
+import signal
 import sys
+from asyncio.subprocess import PIPE
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from isthmus.model.wire import Json, JsonObject
 from isthmus.runtime.clock import SystemClock
 from tests.support.certificates import self_signed
 from tests.support.kubeconfigs import CANARY, b64, kubeconfig, written
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.sockets
 
@@ -51,6 +54,14 @@ def script(directory: Path, body: str) -> str:
 def runs(directory: Path) -> int:
     path = directory / "runs"
     return len(path.read_text().split()) if path.exists() else 0
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rsplit(")", 1)[1].split()[0] == "Z"
 
 
 def says(status: JsonObject | None, version: str = V1) -> str:
@@ -220,8 +231,69 @@ async def test_a_plugin_that_hangs_is_ended_with_all_it_started(tmp_path: Path) 
     )
     with pytest.raises(BadConfig, match=r"it did not answer within 0\.5 s"):
         await ExecToken(plugin, SystemClock()).headers()
-    child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
-    assert not child.exists() or child.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    assert has_ended(int((tmp_path / "child").read_text()))
+
+
+@pytest.mark.parametrize("body", ["exec yes", "yes"])
+async def test_a_plugin_that_never_stops_talking_is_ended_at_once(
+    tmp_path: Path, body: str
+) -> None:
+    found = access(tmp_path, body.replace("yes", f"yes {CANARY}"))
+    async with asyncio.timeout(20):
+        with pytest.raises(BadConfig, match=r"answer larger than 1 MiB$"):
+            await found.credentials.headers()
+
+
+@pytest.mark.parametrize("size", [1 << 20, (1 << 20) + 1])
+async def test_an_answer_may_be_as_large_as_the_limit(tmp_path: Path, size: int) -> None:
+    answer = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": CANARY}}
+    (tmp_path / "answer").write_text(json.dumps(answer).ljust(size))
+    found = access(tmp_path, f"cat {tmp_path}/answer")
+    if size > 1 << 20:
+        with pytest.raises(BadConfig, match=r"answer larger than 1 MiB$"):
+            await found.credentials.headers()
+    else:
+        assert await found.credentials.headers() == {"Authorization": f"Bearer {CANARY}"}
+
+
+@pytest.mark.parametrize("session", ["", "setsid "], ids=["its session", "another session"])
+async def test_a_child_left_behind_does_not_hold_the_answer_up(
+    tmp_path: Path, session: str
+) -> None:
+    body = f"{session}sleep 600 &\necho $! > {tmp_path}/child\n{says({'token': CANARY})}"
+    try:
+        async with asyncio.timeout(20):
+            headers = await access(tmp_path, body).credentials.headers()
+        assert headers == {"Authorization": f"Bearer {CANARY}"}
+    finally:
+        child = int((tmp_path / "child").read_text())
+        if not has_ended(child):
+            os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("prefix", ["", "trap '' INT; "], ids=["alone", "as a background job"])
+async def test_a_command_that_is_terminated_takes_its_plugin_along(
+    tmp_path: Path, prefix: str
+) -> None:
+    access(tmp_path, f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 600")
+    isthmus = Path(sys.executable).with_name("isthmus")
+    line = f"{prefix}exec {isthmus} --kubeconfig {tmp_path}/config check"
+    process = await asyncio.create_subprocess_exec("sh", "-c", line, stdout=PIPE, stderr=PIPE)
+
+    async def has_started() -> bool:
+        return (tmp_path / "pid").exists()
+
+    try:
+        await until(has_started, bool, within=20)
+        process.terminate()
+        async with asyncio.timeout(20):
+            printed, complaints = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+    assert (process.returncode, printed, complaints.strip()) == (143, b"", b"")
+    assert has_ended(int((tmp_path / "pid").read_text()))
 
 
 async def test_a_plugin_that_needs_a_terminal_says_so(

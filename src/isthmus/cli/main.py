@@ -7,10 +7,14 @@ import errno
 import io
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -22,6 +26,7 @@ FAILED = 1
 MISUSED = 2
 TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells do it
+TERMINATED = 143  # 128 + SIGTERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +145,40 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
     asyncio.run(control(config, file, context))
 
 
+@contextmanager
+def _sigterm_as_ctrl_c(terminated: threading.Event) -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that it ends what it started, and note it."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        terminated.set()
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        if not callable(ctrl_c):  # shells let background jobs ignore SIGINT
+            raise KeyboardInterrupt
+        ctrl_c(number, frame)
+
+    # Only the main thread may set handlers; and whoever has us ignore SIGTERM means it.
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code; every failure of ours is one line."""
+    terminated = threading.Event()
     try:
-        code = cli.main(arguments, prog_name="isthmus", standalone_mode=False)
+        with _sigterm_as_ctrl_c(terminated):
+            code = cli.main(arguments, prog_name="isthmus", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return MISUSED
     except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return TERMINATED if terminated.is_set() else INTERRUPTED
     except IsthmusError as error:
         click.echo(f"isthmus: {' '.join(str(error).split())}", err=True)
         return TRY_AGAIN if isinstance(error, Transient) else FAILED

@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,6 +29,7 @@ from isthmus.runtime.clock import Clock
 
 PATIENCE = 60.0  # seconds for a plugin that runs on its own
 PATIENCE_WITH_PEOPLE = 300.0  # seconds for one that may wait for somebody to log in
+LINGERING = 0.5  # seconds for the rest of an answer after the plugin itself has ended
 MARGIN = timedelta(seconds=30)  # replace a credential this long before it expires
 MOST_OUTPUT = 1 << 20
 MOST_COMPLAINT = 1 << 14
@@ -139,26 +140,65 @@ def _fresh_until(status: Status, now: datetime) -> datetime | None:
     return expires - min(MARGIN, max(timedelta(), expires - now) / 10)
 
 
+class _Heard(asyncio.SubprocessProtocol):
+    """What a running plugin has said so far, and how far it is."""
+
+    def __init__(self) -> None:
+        self.output = bytearray()
+        self.complaint = bytearray()
+        self.decided = asyncio.Event()  # it exited, or said more than anybody will read
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()  # it exited, and nobody can write to its pipes any more
+
+    def is_too_large(self) -> bool:
+        return len(self.output) > MOST_OUTPUT
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        # All of it is read, because a plugin that cannot write hangs, but little is kept.
+        if fd == 1:
+            self.output += data[: MOST_OUTPUT + 1 - len(self.output)]
+        else:
+            self.complaint += data[: MOST_COMPLAINT - len(self.complaint)]
+        if self.is_too_large():
+            self.decided.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        self.decided.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self.closed.set()
+
+
 async def _run(plugin: Plugin) -> bytes:
     interactive = _is_interactive(plugin)
     limit = PATIENCE_WITH_PEOPLE if interactive else PATIENCE
     limit = limit if plugin.patience is None else plugin.patience
-    process = await _start(plugin, interactive)
+    transport, heard = await _start(plugin, interactive)
     try:
-        async with asyncio.timeout(limit), asyncio.TaskGroup() as group:
-            output = group.create_task(_read(process.stdout, MOST_OUTPUT))
-            complaint = group.create_task(_read(process.stderr, MOST_COMPLAINT))
-            code = await process.wait()
+        async with asyncio.timeout(limit):
+            await heard.decided.wait()
+        if not heard.is_too_large():
+            await _rest(heard)
     except TimeoutError:
         raise _failure(plugin, f"it did not answer within {limit:g} s") from None
     finally:
-        await _end(process, interactive)
-    if code != 0:
-        raise _failure(plugin, f"it failed with code {code}{_last_line(complaint.result())}")
-    return output.result()
+        await _end(transport, heard, interactive)
+    if heard.is_too_large():
+        raise _failure(plugin, f"answer larger than {MOST_OUTPUT >> 20} MiB")
+    if code := transport.get_returncode():
+        raise _failure(plugin, f"it failed with code {code}{_last_line(heard.complaint)}")
+    return bytes(heard.output)
 
 
-async def _start(plugin: Plugin, interactive: bool) -> Process:
+async def _rest(heard: _Heard) -> None:
+    """Wait for what is still in the pipes, which a child left behind may hold open for ever."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGERING):
+            await heard.closed.wait()
+
+
+async def _start(plugin: Plugin, interactive: bool) -> tuple[asyncio.SubprocessTransport, _Heard]:
     spec: JsonObject = {"interactive": interactive}
     if plugin.cluster is not None:
         spec["cluster"] = plugin.cluster
@@ -169,7 +209,8 @@ async def _start(plugin: Plugin, interactive: bool) -> Process:
     if command is None:
         raise _failure(plugin, "no such program, or it may not be run", hint=True)
     try:
-        return await asyncio.create_subprocess_exec(
+        return await asyncio.get_running_loop().subprocess_exec(
+            _Heard,
             command,
             *plugin.args,
             stdin=None if interactive else DEVNULL,
@@ -186,21 +227,18 @@ async def _start(plugin: Plugin, interactive: bool) -> Process:
         raise _failure(plugin, f"it cannot be run: {reason}", hint=True) from None
 
 
-async def _end(process: Process, interactive: bool) -> None:
-    with suppress(ProcessLookupError):
-        if interactive:
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
-
-
-async def _read(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    """Read to the end, because a plugin that cannot write hangs, but keep ``most`` bytes only."""
-    kept = bytearray()
-    while stream is not None and (chunk := await stream.read(1 << 16)):
-        kept += chunk[: most - len(kept)]
-    return bytes(kept)
+async def _end(transport: asyncio.SubprocessTransport, heard: _Heard, interactive: bool) -> None:
+    try:
+        with suppress(ProcessLookupError):
+            if interactive:
+                transport.kill()
+            else:
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+        await heard.exited.wait()
+    finally:
+        # Ours to close: a child that left the plugin's session may keep the other ends open.
+        transport.close()
+    await heard.closed.wait()
 
 
 def _is_interactive(plugin: Plugin) -> bool:
@@ -212,7 +250,7 @@ def _is_interactive(plugin: Plugin) -> bool:
     return terminal
 
 
-def _last_line(complaint: bytes) -> str:
+def _last_line(complaint: bytearray) -> str:
     lines = complaint.decode("utf-8", "replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "")
     return f": {said}" if (said := one_line(last, LONGEST_COMPLAINT)) else ""
