@@ -8,12 +8,22 @@ import yaml
 from isthmus.cli.checks import Check, check, failed
 from isthmus.embedded.api.answers import Answer
 from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.faults.effects import lost_answer
 from isthmus.embedded.faults.rules import Effect, Serve
 from isthmus.embedded.fronts.server import serve
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
 
 CANARY = "canary-secret-token"
+VIEW = "kubectl reads the same files: kubectl config view shows what it finds"
+CORRECT = "correct it in the kubeconfig, or choose another context with --context"
+
+
+def with_cluster(cluster: str) -> str:
+    return (
+        "{current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], "
+        f"users: [{{name: a, user: {{}}}}], clusters: [{{name: a, cluster: {cluster}}}]}}"
+    )
 
 
 def answering(status: int, content_type: str, body: bytes) -> Effect:
@@ -53,21 +63,36 @@ def last(found: list[Check]) -> Check:
 
 
 @pytest.mark.parametrize(
-    "content, context, name, cause",
+    "content, context, name, cause, hint",
     [
-        pytest.param(None, None, "kubeconfig can be read", "no such file", id="no file"),
-        pytest.param("]", None, "kubeconfig can be read", "kubeconfig", id="not YAML"),
+        pytest.param(None, None, "kubeconfig can be read", "no such file", VIEW, id="no file"),
+        pytest.param("]", None, "kubeconfig can be read", "kubeconfig", VIEW, id="not YAML"),
+        pytest.param(
+            "{kind: Secret}", None, "context can be used", "Secret", CORRECT, id="another kind"
+        ),
+        pytest.param(with_cluster("{}"), None, "context can be used", "server: not set", CORRECT,
+                     id="no server"),
+        pytest.param(
+            with_cluster("{server: 'https://x', certificate-authority-data: '%'}"),
+            None, "context can be used", "not valid base64", CORRECT, id="bad base64"),
+        pytest.param(
+            with_cluster("{server: 'https://x', certificate-authority-data: eA==}"),
+            None, "context can be used", "not a certificate", CORRECT, id="bad certificate"),
+        pytest.param(
+            with_cluster("{server: 'https://x', certificate-authority: nothing}"),
+            None, "context can be used", "no such file", CORRECT, id="missing file"),
         pytest.param(
             "{apiVersion: v1, kind: Config, contexts: []}",
             "nowhere",
             "context can be used",
             "nowhere",
+            "kubectl config get-contexts lists them",
             id="unknown context",
         ),
     ],
-)
+)  # fmt: skip
 async def test_a_bad_kubeconfig(
-    tmp_path: Path, content: str | None, context: str | None, name: str, cause: str
+    tmp_path: Path, content: str | None, context: str | None, name: str, cause: str, hint: str
 ) -> None:
     path = tmp_path / "kubeconfig"
     if content is not None:
@@ -75,6 +100,7 @@ async def test_a_bad_kubeconfig(
     found = last(await check(str(path), context))
     assert found.name == name
     assert cause in found.detail
+    assert found.hint == hint
 
 
 @pytest.mark.sockets
@@ -84,6 +110,27 @@ async def test_a_credential_that_is_not_accepted(tmp_path: Path) -> None:
         config["users"][0]["user"]["token"] = CANARY
         found = last(await check(written(tmp_path, config), None))
     assert found.name == "credential is accepted"
+    assert found.hint.startswith("has it expired?")
+
+
+@pytest.mark.sockets
+async def test_a_connection_that_breaks_says_nothing_about_the_credential(tmp_path: Path) -> None:
+    cluster = Cluster("west")
+    cluster.faults.add(lost_answer(), lambda request: "selfsubjectreviews" in request.path)
+    async with serve(cluster) as served:
+        found = last(await check(written(tmp_path, served.kubeconfig()), None))
+    assert found.name == "credential is accepted"
+    assert found.hint == "is the cluster running, and can this machine reach that address?"
+
+
+@pytest.mark.sockets
+async def test_a_wrong_tls_server_name_is_among_what_to_compare(tmp_path: Path) -> None:
+    async with serve(Cluster("west")) as served:
+        config = served.kubeconfig()
+        config["clusters"][0]["cluster"]["tls-server-name"] = "elsewhere.example"
+        found = last(await check(written(tmp_path, config), None))
+    assert "is not for 'elsewhere.example'" in found.detail
+    assert "tls-server-name" in found.hint
 
 
 @pytest.mark.sockets

@@ -70,6 +70,14 @@ def causes(reason: str) -> Json:
                      "get services shop/web: etcd is away (500)", id="500"),
         pytest.param(503, JSON, said(503, "ServiceUnavailable", ""), Unavailable,
                      "get services shop/web: ServiceUnavailable (503)", id="503, no message"),
+        pytest.param(429, JSON, b"{}", Throttled,
+                     "get services shop/web: Too Many Requests (429)", id="429, no words"),
+        pytest.param(503, JSON, b"{}\n", Unavailable,
+                     "get services shop/web: Service Unavailable (503)", id="503, no words"),
+        pytest.param(503, JSON, said(503, "", ""), Unavailable,
+                     "get services shop/web: Service Unavailable (503)", id="503, empty Status"),
+        pytest.param(599, JSON, b"", Unavailable,
+                     "get services shop/web: no reason given (599)", id="a code without a phrase"),
         pytest.param(503, HTML, PAGE, Unavailable,
                      "get services shop/web: the answer (503) is not the Kubernetes API's but "
                      "text/html beginning with '<!doctype html> <title>Sign in</title><p>please"

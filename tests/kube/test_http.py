@@ -1,8 +1,10 @@
 """HTTPS against servers that do everything wrong: each becomes one clear error, in time."""
 
 import asyncio
+import errno
 import gzip
 
+import aiohttp
 import pytest
 
 from isthmus.kube import requests
@@ -10,7 +12,7 @@ from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.client import Client
 from isthmus.kube.errors import BadConfig, Garbled, Rejected, Unreachable
 from isthmus.kube.exchange import Limits
-from isthmus.kube.http import HttpTransport
+from isthmus.kube.http import HttpTransport, translated
 from isthmus.kube.requests import EVERYTHING
 from isthmus.kube.resources import SERVICES
 from isthmus.kube.watch import WatchDecoder
@@ -115,6 +117,26 @@ async def test_a_server_that_misbehaves(
     assert isinstance(error, expected), repr(error)
     assert text in str(error)
     assert str(error).startswith("get services shop/web: ")
+
+
+@pytest.mark.parametrize(
+    "error, text",
+    [
+        pytest.param(aiohttp.ClientOSError(), "the connection broke", id="closed while kept"),
+        pytest.param(
+            aiohttp.ClientConnectionResetError("Cannot write to closing transport"),
+            "the connection broke",
+            id="closing",
+        ),
+        pytest.param(
+            aiohttp.ClientOSError(errno.ECONNRESET, "Connection reset by peer"),
+            "the connection broke: connection reset by peer",
+            id="reset",
+        ),
+    ],
+)
+def test_a_connection_that_breaks_is_told_in_words(error: Exception, text: str) -> None:
+    assert str(translated(error, "https://west")) == f"https://west: {text}"
 
 
 async def test_a_server_that_behaves() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.kube.access import Access
+from isthmus.kube.document import shown
+from isthmus.kube.entries import LARGEST
 from isthmus.kube.errors import BadConfig
 from isthmus.kube.kubeconfig import load
 from isthmus.model.wire import Json, JsonObject
@@ -321,6 +323,13 @@ def test_a_broken_user_is_named(tmp_path: Path, user: JsonObject, problem: str) 
         pytest.param("cluster", "certificate-authority", None, "no such file; check the path"),
         pytest.param("user", "client-certificate", None, "no such file; check the path"),
         pytest.param("user", "tokenFile", None, "no such file; check the path"),
+        pytest.param(
+            "cluster",
+            "certificate-authority",
+            b" " * (LARGEST + 1),
+            "larger than 16 MiB; is this the right file?",
+            id="too large",
+        ),
         pytest.param("user", "tokenFile", b"", "the file holds no usable bearer token"),
         pytest.param("user", "tokenFile", b"a\xff", "the file holds no usable bearer token"),
     ],
@@ -337,7 +346,20 @@ def test_a_file_that_a_kubeconfig_names_and_that_is_bad_is_named_with_the_field(
     place = CLUSTER if entry == "cluster" else USER
     with pytest.raises(BadConfig) as raised:
         loaded(path)
-    assert str(raised.value) == f"{path}: {place}.{field}: {named}: {problem}"
+    assert str(raised.value) == f"{path}: {place}.{field}: {shown(str(named))}: {problem}"
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        pytest.param("/" + "d" * 74 + "/conf", "/" + "d" * 74 + "/conf", id="short enough"),
+        pytest.param(
+            "/" + "d" * 90 + "/config", "/" + "d" * 26 + "..." + "d" * 43 + "/config", id="too long"
+        ),
+    ],
+)
+def test_a_long_path_keeps_the_name_of_its_file(text: str, expected: str) -> None:
+    assert shown(text) == expected
 
 
 def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
@@ -350,6 +372,17 @@ def test_a_directory_is_not_a_kubeconfig(tmp_path: Path) -> None:
     with pytest.raises(BadConfig) as raised:
         loaded(tmp_path)
     assert str(raised.value) == f"{tmp_path}: a directory, not a file; name the file in it"
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_what_never_ends_is_not_a_kubeconfig(tmp_path: Path, kind: str) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(BadConfig) as raised:
+        loaded(path)
+    expected = "is not a regular file; pipes and devices are not read, save it to a file"
+    assert str(raised.value) == f"{path}: {expected}"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -14,7 +14,15 @@ from isthmus.kube.client import Client
 from isthmus.kube.codec import UNREADABLE, decoder
 from isthmus.kube.document import Place, parse
 from isthmus.kube.entries import read
-from isthmus.kube.errors import Forbidden, Garbled, NotFound, Unauthorized, Unreachable, Untrusted
+from isthmus.kube.errors import (
+    Forbidden,
+    Garbled,
+    NotFound,
+    Unauthorized,
+    UnknownContext,
+    Unreachable,
+    Untrusted,
+)
 from isthmus.kube.http import HttpTransport
 from isthmus.kube.requests import Call
 from isthmus.kube.resources import NAMESPACES, Resource
@@ -107,8 +115,11 @@ def _configured(file: str | None, context: str | None, note: Callable[[Check], N
     name = "context can be used"
     try:
         access = kubeconfig.load(files, SystemClock(), context=context)
-    except IsthmusError as error:
+    except UnknownContext as error:
         raise _Failed(CONFIG, name, error, "kubectl config get-contexts lists them") from error
+    except IsthmusError as error:
+        hint = "correct it in the kubeconfig, or choose another context with --context"
+        raise _Failed(CONFIG, name, error, hint) from error
     note(Check(group=CONFIG, name=name, detail=access.context))
     for warning in access.warnings:
         note(Check(group=CONFIG, name="context is safe", outcome="warning", detail=warning))
@@ -139,7 +150,7 @@ async def _served(client: Client, url: str, note: Callable[[Check], None]) -> No
         namespace = await client.get(NAMESPACES, Key("", "kube-system"))
     except IsthmusError as error:
         hint = "the user needs to get the namespace kube-system, whose UID identifies the cluster"
-        raise _Failed(API, name, error, hint) from error
+        raise _Failed(API, name, error, _hint(error, hint)) from error
     note(Check(group=API, name=name, detail=f"UID {namespace.metadata.uid}"))
 
 
@@ -147,6 +158,7 @@ async def _reached(client: Client, url: str, note: Callable[[Check], None]) -> V
     """The server's version, or nothing where it answers but does not know us."""
     name = "API server can be reached"
     request = Request(method="GET", path="/version")
+    hint = "try: kubectl get --raw /version"
     call = Call(verb="get", resource=VERSION, where="", request=request)
     version: Version | None = None
     try:
@@ -155,23 +167,27 @@ async def _reached(client: Client, url: str, note: Callable[[Check], None]) -> V
         pass  # An answer all the same; what it means is the next check's business.
     except UNREADABLE as error:
         wrong = Garbled(f"{url}/version: the answer is not that of an API server")
-        raise _Failed(API, name, wrong, _hint(wrong)) from error
+        raise _Failed(API, name, wrong, _hint(wrong, hint)) from error
     except IsthmusError as error:
-        raise _Failed(API, name, error, _hint(error)) from error
+        raise _Failed(API, name, error, _hint(error, hint)) from error
     note(Check(group=API, name=name, detail=url))
     return version
 
 
-def _hint(error: IsthmusError) -> str:
+def _hint(error: IsthmusError, otherwise: str) -> str:
+    """Say what to do about a connection that fails, at whichever check; else ``otherwise``."""
     match error:
         case Unreachable():
             return "is the cluster running, and can this machine reach that address?"
         case Untrusted():
-            return "compare certificate-authority-data of the kubeconfig with the cluster's own"
+            return (
+                "compare server, tls-server-name and certificate-authority-data of the kubeconfig "
+                "with the cluster's own"
+            )
         case Garbled():
             return "something else answers at that address; check the server of the kubeconfig"
         case _:
-            return "try: kubectl get --raw /version"
+            return otherwise
 
 
 async def _accepted(client: Client, note: Callable[[Check], None]) -> None:
@@ -183,8 +199,10 @@ async def _accepted(client: Client, note: Callable[[Check], None]) -> None:
         note(Check(group=API, name=name))
         return
     except IsthmusError as error:
-        hint = "has it expired? kubectl auth whoami asks the same question"
-        raise _Failed(API, name, error, hint) from error
+        hint = "kubectl auth whoami asks the same question"
+        if isinstance(error, Unauthorized):
+            hint = f"has it expired? {hint}"
+        raise _Failed(API, name, error, _hint(error, hint)) from error
     note(Check(group=API, name=name, detail=who.status.user_info.username))
 
 

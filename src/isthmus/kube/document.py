@@ -145,8 +145,11 @@ def parse(raw: bytes, file: str, *, aliases: bool) -> Field:
 
 
 def shown(text: str) -> str:
-    """Return ``text`` as an error may show it: on one line, and not too long."""
-    cut = text if len(text) <= 80 else text[:77] + "..."
+    """Return ``text`` as an error may show it: on one line, and not too long.
+
+    The middle is what goes, because a path ends with the name of its file.
+    """
+    cut = text if len(text) <= 80 else f"{text[:27]}...{text[-50:]}"
     return cut if cut.isprintable() else ascii(cut)
 
 

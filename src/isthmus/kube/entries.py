@@ -4,6 +4,7 @@ How a file is read is an argument, because a stranger's kubeconfig may name none
 """
 
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
@@ -16,6 +17,7 @@ from isthmus.kube.pem import check_certificates, check_pair
 
 HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+(%[a-z0-9._-]+)?")
 URL = re.compile(r"[!-~]+")  # visible ASCII: what is left out is read differently by each parser
+LARGEST = 16 * 1024 * 1024  # bytes of a file; a kubeconfig of thousands of clusters is smaller
 ReadFile: TypeAlias = Callable[[Field, str], bytes | None]
 
 
@@ -85,7 +87,12 @@ def read(path: Path, place: Place) -> bytes:
     """Read a file that ``place`` names."""
     named = place.wrong if place.file == str(path) else _naming(path, place)
     try:
-        return path.read_bytes()
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            # A pipe may wait for ever, a device never end, and neither can be read a second time.
+            raise named("is not a regular file; pipes and devices are not read, save it to a file")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except FileNotFoundError:
         raise named("no such file; check the path") from None
     except IsADirectoryError:
@@ -95,6 +102,9 @@ def read(path: Path, place: Place) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a path"
         raise named(f"cannot be read: {reason}") from None
+    if len(content) > LARGEST:
+        raise named("larger than 16 MiB; is this the right file?")
+    return content
 
 
 def _naming(path: Path, place: Place) -> Callable[[str], BadConfig]:

@@ -67,5 +67,9 @@ class BadConfig(Permanent):
     """A kubeconfig or credential that cannot be used. Names the file and the field."""
 
 
+class UnknownContext(BadConfig):
+    """The kubeconfig can be read, but has no context of that name."""
+
+
 class Untrusted(Permanent):
     """TLS: the server's certificate does not prove that it is the server we asked for."""

@@ -6,6 +6,7 @@ in logs, and not every server is ours.
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import msgspec
@@ -29,6 +30,7 @@ from isthmus.model.errors import IsthmusError
 
 LONGEST_PAUSE = 60.0  # seconds; a server that wishes for more is asked again after this
 LONGEST_QUOTE = 300  # characters of a server's own message
+NOTHING = (b"{}", b"[]", b"null", b'""')  # bodies in JSON that say as much as none
 FIRST_WORDS = 60  # characters of an answer that is not the API's
 
 
@@ -82,7 +84,8 @@ def refusal(
     """Return the error that a Status object stands for."""
     code = status or found.code
     said = one_line(found.message, LONGEST_QUOTE) or one_line(found.reason, LONGEST_QUOTE)
-    message = f"{what}: {said or code}"
+    numbered = f"{what}: {said or _phrase(code)} ({code})"
+    message = f"{what}: {said}" if said else numbered
     reasons = {cause.reason for cause in found.causes}
     if code == 409 and found.reason == "AlreadyExists":
         return AlreadyExists(message)
@@ -93,12 +96,12 @@ def refusal(
     if code == 504 and "ResourceVersionTooLarge" in reasons:
         return Ahead(message, pause)
     if code in (408, 425) or code >= 500:
-        return Unavailable(f"{message} ({code})", pause)
+        return Unavailable(numbered, pause)
     plain = {401: Unauthorized, 404: NotFound, 409: Conflict, 410: Expired}
     if code in plain:
         return plain[code](message)
     if 400 <= code < 500:
-        return Rejected(f"{message} ({code})")
+        return Rejected(numbered)
     return Garbled(f"{what}: the server failed without saying how")
 
 
@@ -141,7 +144,16 @@ def _fields(found: Status) -> str:
     return f"refused: {named}" if named else f"refused ({found.reason})"
 
 
+def _phrase(code: int) -> str:
+    try:
+        return HTTPStatus(code).phrase
+    except ValueError:
+        return "no reason given"
+
+
 def _quote(body: bytes) -> str:
+    if body.strip() in NOTHING:
+        return ""
     return body[: 4 * LONGEST_QUOTE].decode("utf-8", "replace")
 
 

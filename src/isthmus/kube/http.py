@@ -191,7 +191,9 @@ def translated(error: Exception, where: str) -> IsthmusError:
         case aiohttp.InvalidURL():
             return BadConfig(f"{where}: not a usable address")
         case OSError():
-            return Unreachable(f"{where}: {_plain(error)}")
+            # aiohttp raises some without a number: a kept connection that the server has closed.
+            words = f": {_plain(error)}" if error.errno else ""
+            return Unreachable(f"{where}: the connection broke{words}")
     return Unreachable(f"{where}: the connection failed ({type(error).__name__})")
 
 
@@ -213,7 +215,7 @@ def _tls_failed(error: ssl.SSLError, where: str) -> IsthmusError:
 
 
 def _plain(error: OSError) -> str:
-    return (os.strerror(error.errno) if error.errno else type(error).__name__).lower()
+    return os.strerror(error.errno).lower() if error.errno else "the connection failed"
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:

@@ -21,7 +21,7 @@ from isthmus.kube.entries import (
     static_token,
     url,
 )
-from isthmus.kube.errors import BadConfig
+from isthmus.kube.errors import BadConfig, UnknownContext
 from isthmus.kube.exec import ExecToken
 from isthmus.kube.plugin import plugin
 from isthmus.runtime.clock import Clock
@@ -102,7 +102,8 @@ def choose(documents: Sequence[Field], wanted: str | None) -> Choice:
         raise (files / "current-context").wrong(f"not set; choose one with --context: {known}")
     if name not in contexts:
         place = files / "contexts" if wanted else files / "current-context"
-        raise place.wrong(f"there is no context {shown(name)}; known are: {known}")
+        wrong = place.wrong(f"there is no context {shown(name)}; known are: {known}")
+        raise UnknownContext(str(wrong))
     context = contexts[name]
     return Choice(
         name=name,
