@@ -152,15 +152,18 @@ def _sigterm_as_ctrl_c(terminated: threading.Event) -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         terminated.set()
         ctrl_c = signal.getsignal(signal.SIGINT)
-        if not callable(ctrl_c):  # shells let background jobs ignore SIGINT
-            raise KeyboardInterrupt
-        ctrl_c(number, frame)
+        if callable(ctrl_c):
+            ctrl_c(number, frame)
 
     # Only the main thread may set handlers; and whoever has us ignore SIGTERM means it.
     main_thread = threading.current_thread() is threading.main_thread()
     if not main_thread or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # Shells let background jobs ignore Ctrl-C; but only where it has a handler does asyncio
+        # cancel what runs, in good order, instead of being torn apart.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, end)
     try:
         yield
