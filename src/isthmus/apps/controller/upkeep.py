@@ -55,8 +55,16 @@ class Upkeep:
         self._recent: dict[str, deque[float]] = {}  # when Events of a link were written
 
     def touch(self, uid: str) -> None:
-        """Take in that something about a link may have changed."""
-        self._links.add(uid)
+        """Take in that something about a link may have changed.
+
+        Every mirror that is written touches its link, so that what can wait is not even queued.
+        """
+        target = self._state.targets.get(uid)
+        wait = 0.0 if target is None else self._wait(target)
+        if wait > 0:
+            self._links.add_after(uid, wait)
+        else:
+            self._links.add(uid)
 
     async def run(self) -> None:
         """Look after all links, for ever."""
