@@ -22,7 +22,7 @@ from isthmus.model.wire import Json, JsonObject
 from isthmus.runtime.clock import SystemClock
 from tests.support.certificates import self_signed
 from tests.support.kubeconfigs import CANARY, b64, kubeconfig, written
-from tests.support.waiting import until
+from tests.support.waiting import eventually, until
 
 pytestmark = pytest.mark.sockets
 
@@ -62,6 +62,12 @@ def has_ended(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
     return stat.rsplit(")", 1)[1].split()[0] == "Z"
+
+
+async def ended(file: Path) -> None:
+    """Wait for the process that ``file`` names: a kill is sent at once and felt a moment later."""
+    pid = int(file.read_text())
+    await eventually(lambda: has_ended(pid), within=10)
 
 
 def says(status: JsonObject | None, version: str = V1) -> str:
@@ -231,7 +237,7 @@ async def test_a_plugin_that_hangs_is_ended_with_all_it_started(tmp_path: Path) 
     )
     with pytest.raises(BadConfig, match=r"it did not answer within 0\.5 s"):
         await ExecToken(plugin, SystemClock()).headers()
-    assert has_ended(int((tmp_path / "child").read_text()))
+    await ended(tmp_path / "child")
 
 
 @pytest.mark.parametrize("body", ["exec yes", "yes"])
@@ -293,7 +299,7 @@ async def test_a_command_that_is_terminated_takes_its_plugin_along(
             process.kill()
             await process.communicate()
     assert (process.returncode, printed, complaints.strip()) == (143, b"", b"")
-    assert has_ended(int((tmp_path / "pid").read_text()))
+    await ended(tmp_path / "pid")
 
 
 async def test_a_plugin_that_needs_a_terminal_says_so(
