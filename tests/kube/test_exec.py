@@ -64,10 +64,9 @@ def has_ended(pid: int) -> bool:
     return stat.rsplit(")", 1)[1].split()[0] == "Z"
 
 
-async def ended(file: Path) -> None:
-    """Wait for the process that ``file`` names: a kill is sent at once and felt a moment later."""
-    pid = int(file.read_text())
-    await eventually(lambda: has_ended(pid), within=10)
+async def ended(pid: str) -> None:
+    """Wait for a process to be gone: a kill is sent at once and felt a moment later."""
+    await eventually(lambda: has_ended(int(pid)), within=10)
 
 
 def says(status: JsonObject | None, version: str = V1) -> str:
@@ -237,7 +236,7 @@ async def test_a_plugin_that_hangs_is_ended_with_all_it_started(tmp_path: Path) 
     )
     with pytest.raises(BadConfig, match=r"it did not answer within 0\.5 s"):
         await ExecToken(plugin, SystemClock()).headers()
-    await ended(tmp_path / "child")
+    await ended((tmp_path / "child").read_text())
 
 
 @pytest.mark.parametrize("body", ["exec yes", "yes"])
@@ -299,7 +298,7 @@ async def test_a_command_that_is_terminated_takes_its_plugin_along(
             process.kill()
             await process.communicate()
     assert (process.returncode, printed, complaints.strip()) == (143, b"", b"")
-    await ended(tmp_path / "pid")
+    await ended((tmp_path / "pid").read_text())
 
 
 async def test_a_plugin_that_needs_a_terminal_says_so(
