@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
 
@@ -25,9 +23,9 @@ from isthmus.kube.resources import Resource, untyped
 from isthmus.kube.transport import Request, Response, Transport
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
+from tests.support.definitions import PLURALS, definition
 from tests.support.waiting import until
 
-CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 SERVICES = untyped("v1", "Service", "services", namespaced=True)
@@ -185,15 +183,10 @@ async def source() -> Place:
     return east
 
 
-@cache
-def definitions() -> tuple[JsonObject, ...]:
-    return tuple(yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml")))
-
-
 async def furnish(east: Place) -> None:
     """Put into a cluster what a controller needs to run there."""
-    for definition in definitions():
-        await east.create(PLAIN_DEFINITIONS, definition)
+    for plural in PLURALS:
+        await east.create(PLAIN_DEFINITIONS, definition(plural))
     await east.create(PLAIN_NAMESPACES, {"metadata": {"name": "isthmus"}})
     await east.create(SLICES, egress_slice("10.1.0.7", "10.1.0.8"))
 

@@ -1,5 +1,6 @@
 """The definitions of our own kinds, as they are shipped."""
 
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -10,6 +11,7 @@ CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 PLURALS = tuple(sorted(path.stem for path in CRDS.glob("*.yaml")))
 
 
+@cache  # hundreds of tests furnish a cluster with them
 def definition(plural: str) -> JsonObject:
     found: JsonObject = yaml.safe_load((CRDS / f"{plural}.yaml").read_text())
     return found
