@@ -1,0 +1,1 @@
+"""The edge between clusters: serving Exports, and following those of another cluster."""

@@ -1,0 +1,1 @@
+"""The edge to Envoy: its configuration server, its bootstrap, its process."""

@@ -1,0 +1,1 @@
+"""Certificates, pure: time and keys are arguments."""

@@ -1,0 +1,1 @@
+"""Envoy's language, pure: from routes to resources, snapshots and one stream of them."""
