@@ -10,6 +10,7 @@ from isthmus.apps.controller.expected import GONE, PATIENCE, Expected, Thing
 from isthmus.apps.controller.logs import JsonLines, Text
 from isthmus.model.objects import Key, Service
 from isthmus.model.times import seconds
+from isthmus.runtime.workqueue import Lane
 
 NAME = Key("shop", "web-west")
 WEB = Thing(Service, NAME)
@@ -26,36 +27,50 @@ class Hand:
 
 
 @pytest.mark.parametrize(
-    "history, rests",
+    "history, rests, queued",
     [
-        pytest.param("", False, id="nothing written"),
-        pytest.param("write answer:7", True, id="not shown yet"),
-        pytest.param("write answer:7 see:7", False, id="shown after the answer"),
-        pytest.param("write see:7 answer:7", False, id="shown before the answer"),
-        pytest.param("write see:7 see:8 answer:7", False, id="overtaken before the answer"),
-        pytest.param("write see:6 answer:7", True, id="an older version shows nothing"),
-        pytest.param("see:7 write answer:7", True, id="what was seen before does not count"),
-        pytest.param("write answer: gone", False, id="deleted"),
-        pytest.param("write gone answer:", False, id="deleted before the answer"),
-        pytest.param("write answer: see:9", True, id="not deleted"),
-        pytest.param("write answer:7 relist", False, id="a snapshot shows everything"),
-        pytest.param("write answer: write answer:8", True, id="replaced, and not shown"),
-        pytest.param("write answer: write answer:8 gone", True, id="the first half only"),
-        pytest.param("write answer: write answer:8 gone see:8", False, id="both"),
-        pytest.param("write answer:7 wait", False, id="not for ever"),
-        pytest.param("write fail", False, id="a write that failed is none"),
+        pytest.param("", False, "", id="nothing written"),
+        pytest.param("write", True, "", id="not answered yet"),
+        pytest.param("write see:7", True, "", id="shown, and not answered yet"),
+        pytest.param("write answer:7 end", True, "", id="not shown yet"),
+        pytest.param("write answer:7 see:7", True, "", id="shown, and more may be written"),
+        pytest.param("write answer:7 see:7 end", False, "bulk", id="shown before the end"),
+        pytest.param("write answer:7 end see:7", False, "bulk", id="shown after the answer"),
+        pytest.param("write see:7 answer:7 end", False, "bulk", id="shown before the answer"),
+        pytest.param("write see:7 see:8 answer:7 end", False, "bulk", id="overtaken"),
+        pytest.param("write see:6 answer:7 end", True, "", id="an older version shows nothing"),
+        pytest.param("see:7 write answer:7 end", True, "", id="seen before does not count"),
+        pytest.param("write answer: end gone", False, "bulk", id="deleted"),
+        pytest.param("write gone answer: end", False, "bulk", id="deleted before the answer"),
+        pytest.param("write answer: end see:9", True, "", id="not deleted"),
+        pytest.param("write answer:7 end relist", False, "bulk", id="a snapshot shows everything"),
+        pytest.param("write answer: write answer:8 end", True, "", id="replaced, and not shown"),
+        pytest.param("write answer: write answer:8 end gone", True, "", id="the first half only"),
+        pytest.param("write answer: write answer:8 end gone see:8", False, "bulk", id="both"),
+        pytest.param("write answer:7 end wait", False, "", id="not for ever"),
+        pytest.param("write fail", False, "", id="a write that failed is none"),
+        pytest.param("write answer:7 write fail", False, "", id="half of the writes"),
+        pytest.param("write answer:7 fail see:7", False, "", id="what is seen later wakes nobody"),
+        pytest.param("bulk:", False, "", id="queued by others"),
+        pytest.param("write bulk: answer:7 end", True, "", id="a wish waits"),
+        pytest.param("write bulk: answer:7 end see:7", False, "bulk", id="and is met"),
+        pytest.param("write single: bulk: answer:7 end see:7", False, "single", id="by its lane"),
+        pytest.param("write bulk: single: answer:7 end see:7", False, "single", id="the better"),
+        pytest.param("write bulk: fail", False, "bulk", id="also after a failure"),
     ],
 )
-def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool) -> None:
-    clock = Hand()
-    expected = Expected(clock)  # type: ignore[arg-type]  # of a clock it uses the time only
+def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool, queued: str) -> None:
+    clock, queue = Hand(), list[tuple[Key, Lane]]()
+    expected = Expected(clock, lambda *entry: queue.append(entry))  # type: ignore[arg-type]  # of a clock it uses the time only
     for step in history.split():
         verb, _, version = step.partition(":")
         match verb:
             case "write":
-                expected.writing(WEB)
+                expected.writing(NAME, WEB)
             case "answer":
                 expected.written(NAME, WEB, version)
+            case "end":
+                expected.finished(NAME)
             case "see":
                 expected.seen(WEB, version)
             case "gone":
@@ -63,10 +78,13 @@ def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool) -> N
             case "relist":
                 expected.relisted(Service)
             case "fail":
-                expected.failed(WEB)
+                expected.failed(NAME)
+            case "bulk" | "single":
+                expected.defers(NAME, Lane[verb.upper()])
             case "wait":
                 clock.time += PATIENCE
     assert (expected.left(NAME) > 0) == rests
+    assert queue == ([(NAME, Lane[queued.upper()])] if queued else [])
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Controller:
         self.queue: WorkQueue[Key] = WorkQueue(outside.clock, random=outside.random)
         self.synced = asyncio.Event()
         self.lag = Lag()
-        expected = Expected(outside.clock)
+        expected = Expected(outside.clock, self.queue.add)
         self.state = State(config.namespace, self.queue.add, self._touch, expected)
         self.sessions = Sessions(self.state, outside, config)
         lease = Key(config.namespace, LEASE)

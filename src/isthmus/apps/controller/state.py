@@ -94,14 +94,14 @@ class State:
         for change in self.services.fold(event):
             self._orphans.recheck(change.key)
             owners |= _owners(change)
-            self._add(self._concerned(change), _lane(event))
+            self._echo(self._concerned(change), _lane(event))
         self._show(Service, event)
         self._judge(owners)
 
     def fold_slices(self, event: Event[Key, EndpointSlice]) -> None:
         for change in self.slices.fold(event):
             both = (one for one in (change.before, change.after) if one is not None)
-            self._add({key for one in both for key in service_of(one)}, _lane(event))
+            self._echo({key for one in both for key in service_of(one)}, _lane(event))
             for uid in _owners(change):
                 self._touched(uid)
         self._show(EndpointSlice, event)
@@ -309,7 +309,15 @@ class State:
 
     def _add(self, names: Iterable[Key], lane: Lane) -> None:
         for name in names:
-            self._queue(name, lane)
+            if not self._expected.defers(name, lane):
+                self._queue(name, lane)
+
+    def _echo(self, names: Iterable[Key], lane: Lane) -> None:
+        """Queue names of which this cluster shows something. While one rests that is mostly what
+        we have written ourselves, which need not overtake anything."""
+        for name in names:
+            if not self._expected.defers(name, Lane.BULK):
+                self._queue(name, lane)
 
     def _show(self, kind: type[W], event: Event[Key, W]) -> None:
         match event:

@@ -43,7 +43,6 @@ class Writer:
         """Plan ``name`` from what is known now, and do what the plan says."""
         left = self._expected.left(name)
         if left:
-            # The watch brings the name back when it has shown our last write.
             self._queue.add_after(name, left)
             return
         actions = plan(self._state.world(), name)
@@ -56,12 +55,17 @@ class Writer:
         )
         if not writes:
             await asyncio.sleep(0)  # thousands of settled names must not hold up everybody else
-        for action in writes:
-            try:
+        try:
+            for action in writes:
                 await self._carry_out(name, action)
-            except Rejected as error:
+        except BaseException as error:
+            if isinstance(error, Rejected):
                 self._state.report(name, [*reports, *self._rejected(name, error)])
-                raise
+            self._expected.failed(name)
+            raise
+        rest = self._expected.finished(name)
+        if rest:
+            self._queue.add_after(name, rest)
 
     def _rejected(self, name: Key, error: Rejected) -> list[Report]:
         return [
@@ -73,20 +77,17 @@ class Writer:
         thing = Thing(type(action.object), action.object.metadata.key)
         if not self._leading():
             raise NotLeading(f"{name}: not leading any more")
-        self._expected.writing(thing)
-        try:
-            match action:
-                case Create(value):
-                    version = await self._create(value)
-                case Update(value):
-                    version = await self._replace(value)
-                case Delete(value):
-                    version = await self._delete(value)
-                case _:
-                    assert_never(action)
-            self._expected.written(name, thing, version)
-        finally:
-            self._expected.failed(thing)
+        self._expected.writing(name, thing)
+        match action:
+            case Create(value):
+                version = await self._create(value)
+            case Update(value):
+                version = await self._replace(value)
+            case Delete(value):
+                version = await self._delete(value)
+            case _:
+                assert_never(action)
+        self._expected.written(name, thing, version)
 
     async def _create(self, value: Written) -> str:
         match value:
