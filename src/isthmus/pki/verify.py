@@ -1,0 +1,107 @@
+"""Our own verifier: whom a chain of certificates proves, or exactly why it proves nobody.
+
+It demands what a TLS library leaves open: exactly one name, and an issuer that is constrained to
+the cluster which that name is of.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+
+from isthmus.model.errors import Permanent
+from isthmus.model.identities import Identity, NotAnIdentity, parse
+from isthmus.model.times import second_time
+from isthmus.pki.bundle import Bundle
+from isthmus.pki.facts import Facts, Unreadable, facts
+
+
+class Untrusted(Permanent):
+    """A chain of certificates that proves nobody."""
+
+
+def verify(chain: Sequence[x509.Certificate], anchors: Bundle, now: datetime) -> Identity:
+    """Return whom ``chain`` (the leaf, then its issuer) proves; raise :class:`Untrusted`."""
+    if len(chain) != 2:
+        raise Untrusted(f"{len(chain)} certificates were sent, expected a leaf and its issuer")
+    leaf, issuer = chain
+    anchor = _anchor_of(issuer, anchors)
+    if not _signed(leaf, issuer):
+        raise Untrusted("the leaf is not signed by the issuer that was sent with it")
+    for certificate, role in ((anchor, "trust anchor"), (issuer, "issuer"), (leaf, "leaf")):
+        _check_time(certificate, role, now)
+    host = _check_issuer(_read(issuer, "issuer"), _read(anchor, "trust anchor"))
+    return _check_leaf(_read(leaf, "leaf"), host)
+
+
+def _anchor_of(issuer: x509.Certificate, anchors: Bundle) -> x509.Certificate:
+    for anchor in anchors.anchors:
+        if issuer != anchor and _signed(issuer, anchor):
+            return anchor
+    raise Untrusted("the issuer is not signed by an anchor that is trusted here")
+
+
+def _signed(certificate: x509.Certificate, above: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(above)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def _read(certificate: x509.Certificate, role: str) -> Facts:
+    try:
+        found = facts(certificate)
+    except Unreadable as error:
+        raise Untrusted(f"the {role} cannot be read: {error}") from None
+    if found.unknown:
+        raise Untrusted(f"the {role} has a critical extension that is unknown: {found.unknown[0]}")
+    return found
+
+
+def _check_time(certificate: x509.Certificate, role: str, now: datetime) -> None:
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now < begin:
+        raise Untrusted(
+            f"the {role} is not yet valid: it holds from {second_time(begin)}, the clock here "
+            f"says {second_time(now)}"
+        )
+    if now >= end:
+        raise Untrusted(
+            f"the {role} expired at {second_time(end)}, the clock here says {second_time(now)}"
+        )
+
+
+def _check_issuer(issuer: Facts, anchor: Facts) -> str:
+    """Return the one host that the issuer may vouch for."""
+    if not issuer.is_authority or not issuer.signs_certificates:
+        raise Untrusted("the issuer is not an authority")
+    if issuer.permitted is None:
+        raise Untrusted("the issuer is not constrained to one cluster")
+    if len(issuer.permitted) != 1 or issuer.permitted[0].startswith(".") or issuer.excludes_uris:
+        raise Untrusted("the issuer is constrained to something else than one cluster")
+    host = issuer.permitted[0]
+    if not anchor.permits(host):
+        raise Untrusted(f"the trust anchor does not vouch for {host}")
+    return host
+
+
+def _check_leaf(leaf: Facts, host: str) -> Identity:
+    if leaf.is_authority or leaf.signs_certificates:
+        raise Untrusted("the leaf is an authority")
+    if not leaf.signs or not leaf.purposes >= {"client", "server"}:
+        raise Untrusted("the leaf is not for both client and server authentication")
+    if len(leaf.uris) != 1 or leaf.other_names:
+        raise Untrusted(
+            f"the leaf has {len(leaf.uris)} URIs and {len(leaf.other_names)} other names, "
+            "expected one URI and nothing else"
+        )
+    _, _, mesh_domain = host.partition(".")
+    try:
+        identity = parse(leaf.uris[0], mesh_domain)
+    except NotAnIdentity as error:
+        raise Untrusted(f"the leaf names nobody: {error}") from None
+    if identity.trust_domain != host:
+        raise Untrusted(f"the leaf is for {identity.trust_domain}, its issuer for {host} only")
+    return identity
