@@ -124,11 +124,31 @@ def test_twenty_refusals_are_named_and_all_are_counted() -> None:
     assert found.refused_count == 30
 
 
-def test_a_held_deletion_is_a_condition_and_keeps_the_link_from_being_ready() -> None:
-    facts = Facts(connected=True, is_live=True, synced=True, held=("shop/a", "shop/b"))
-    found = conditions(status(link(), facts, NOW))
-    assert (found["DeletionHeld"], found["Ready"]) == ("True", "False")
-    assert "DeletionHeld" not in conditions(status(known(facts), WELL, NOW))
+@pytest.mark.parametrize(
+    "facts, alarm, message",
+    [
+        pytest.param(
+            Facts(connected=True, is_live=True, synced=True, held=("shop/a", "shop/b")),
+            "DeletionHeld",
+            "2 mirrors (shop/a, shop/b) would be deleted; asking the target again",
+            id="deletion",
+        ),
+        pytest.param(
+            Facts(connected=True, is_live=True, synced=True, dark=("a/a", "b/b", "c/c", "d/d")),
+            "EndpointsHeld",
+            "4 exports (a/a, b/b, c/c, …) would lose all endpoints; asking the target again",
+            id="loss of endpoints",
+        ),
+    ],
+)
+def test_what_is_held_is_a_condition_and_keeps_the_link_from_being_ready(
+    facts: Facts, alarm: str, message: str
+) -> None:
+    found = status(link(), facts, NOW)
+    assert conditions(found)[alarm] == "True"
+    assert condition(found, alarm).message == message
+    assert (condition(found, "Ready").status, condition(found, "Ready").reason) == ("False", alarm)
+    assert alarm not in conditions(status(known(facts), WELL, NOW))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ class Facts:
     gateway: bool | None = None
     gateway_message: str = ""
     held: tuple[str, ...] = ()  # mirrors whose deletion the guard holds
+    dark: tuple[str, ...] = ()  # exports whose endpoints are kept until a second list says so, too
     mirrors: int = 0
     refused: tuple[RefusedExport, ...] = ()
     cluster_uid: str = ""
@@ -87,7 +88,8 @@ def notes(before: LinkStatus, after: LinkStatus) -> Iterator[Note]:
             yield Note(refused.reason, text, warning=True)
 
 
-_ALARMS = frozenset({"DeletionHeld", "LimitExceeded"})  # conditions that are there only if true
+_HELD = ("DeletionHeld", "EndpointsHeld")
+_ALARMS = frozenset({*_HELD, "LimitExceeded"})  # conditions that are there only if true
 
 
 def _connected(facts: Facts) -> _Verdict | None:
@@ -122,12 +124,20 @@ def _gateway(facts: Facts) -> _Verdict | None:
 
 def _special(facts: Facts) -> Iterator[_Verdict]:
     if facts.held:
-        shown = ", ".join(facts.held[:3]) + (", …" if len(facts.held) > 3 else "")
-        message = f"{len(facts.held)} mirrors would be deleted ({shown}); asking the target again"
+        message = f"{_some(facts.held, 'mirrors')} would be deleted; asking the target again"
         yield _Verdict("DeletionHeld", "True", "MassDeletion", message)
+    if facts.dark:
+        message = (
+            f"{_some(facts.dark, 'exports')} would lose all endpoints; asking the target again"
+        )
+        yield _Verdict("EndpointsHeld", "True", "MassLoss", message)
     if facts.over_limit:
         message = f"{facts.over_limit} exports beyond limits.services are not mirrored"
         yield _Verdict("LimitExceeded", "True", "TooManyServices", message)
+
+
+def _some(things: tuple[str, ...], noun: str) -> str:
+    return f"{len(things)} {noun} ({', '.join(things[:3])}{', …' if len(things) > 3 else ''})"
 
 
 def _unknown(name: str, before: Condition | None) -> _Verdict:
@@ -142,7 +152,7 @@ def _ready(verdicts: list[_Verdict]) -> _Verdict:
             if one.status == wanted and not (one.type == "GatewayAlive" and wanted == "Unknown"):
                 return _Verdict("Ready", wanted, one.reason, one.message)
     for one in verdicts:
-        if one.type == "DeletionHeld":
+        if one.type in _HELD:
             return _Verdict("Ready", "False", one.type, one.message)
     return _Verdict("Ready", "True", "Ready", "mirrors follow the target")
 

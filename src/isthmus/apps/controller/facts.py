@@ -20,6 +20,7 @@ def facts(state: State, target: Target) -> Facts:
         gateway=target.gateway_known,
         gateway_message=f"no answer on port {gateway.port} of {', '.join(gateway.addresses)}",
         held=tuple(sorted(map(str, target.guard.held))),
+        dark=tuple(sorted(map(str, target.kept))),
         mirrors=len(state.owned[target.uid]),
         refused=refusals(state, target),
         cluster_uid=target.identity,

@@ -1,34 +1,36 @@
-"""The second opinion on a mass deletion: a list that shares nothing with the first but the cluster.
+"""The second opinion on a mass loss: a list that shares nothing with the first but the cluster.
 
 The first word came over a watch; this one is a plain, consistent list, read page by page.
 """
 
 from isthmus.apps.controller.remote import Remote
-from isthmus.core.link import claimed, passing
+from isthmus.core.dusk import Held
+from isthmus.core.link import passing
 from isthmus.kube.client import Client
 from isthmus.kube.requests import EVERYTHING, Selection
 from isthmus.kube.resources import ENDPOINT_SLICES, SERVICES
 from isthmus.model.exports import Export
 from isthmus.model.links import Link
 from isthmus.model.names import SERVICE_NAME
-from isthmus.model.objects import Key
 from isthmus.runtime.cache import Listed
 
 
-async def second_look(client: Client, link: Link, held: frozenset[Key]) -> bool:
-    """Tell whether the target, asked again, still exports nothing that claims a held name."""
+async def second_look(client: Client, link: Link, held: Held) -> bool:
+    """Tell whether the target, asked again, still says what is held for being hard to believe."""
     services = await client.list(SERVICES, Selection(labels=link.spec.selector.query))
     slices = await client.list(ENDPOINT_SLICES, Selection(labels=SERVICE_NAME))
     if services.bad or slices.bad:
         return False  # what cannot be read may be what is missing
     if not services.objects and not await _lists_anything(client):
         return False
+    if held.exports and not slices.objects:
+        return False  # every cluster has at least the endpoints of its own API
     remote = Remote()
     remote.fold_services(Listed(services.objects))
     remote.fold_slices(Listed(slices.objects))
     digests = (remote.digest(key, link) for key in remote.services.objects)
     exports = passing((one for one in digests if isinstance(one, Export)), link)
-    return held.isdisjoint(claimed(exports, link))
+    return held.is_confirmed(exports, link)
 
 
 async def _lists_anything(client: Client) -> bool:

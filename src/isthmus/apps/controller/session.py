@@ -17,6 +17,7 @@ from isthmus.apps.controller.remote import Remote
 from isthmus.apps.controller.second import second_look
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import UNKNOWN, Contact
+from isthmus.core.dusk import Held
 from isthmus.kube.client import Client
 from isthmus.kube.errors import BadConfig, Untrusted
 from isthmus.kube.pinned import IdentityChanged, Pinned
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first=1.0, cap=60.0)
 FIELD = "kubeconfig"  # of the Secret
-SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 2.0  # seconds before the second look at a mass deletion
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 2.0  # seconds before the second look at a mass loss
 
 
 class LinkToSelf(Permanent):
@@ -224,13 +225,13 @@ class Session:
             )
 
     async def _look_twice(self) -> None:
-        """Ask for a second opinion whenever the guard holds a mass deletion."""
+        """Ask for a second opinion whenever a guard holds a mass loss."""
         random, clock = self._outside.random, self._outside.clock
         retries = Retries(BACKOFF, random)
         while True:
             await self._target.doubt.wait()
             await clock.sleep(random.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
-            held = frozenset(self._target.guard.held)
+            held = self._target.held
             if not held:
                 retries.reset()
                 continue
@@ -239,7 +240,7 @@ class Session:
             else:
                 await clock.sleep(retries.failed())
 
-    async def _confirmed(self, held: frozenset[Key]) -> bool:
+    async def _confirmed(self, held: Held) -> bool:
         if self._client is None:
             return False
         link = self._target.link

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from isthmus.apps.controller.expected import GONE, Expected, Thing
+from isthmus.apps.controller.fading import hold
 from isthmus.apps.controller.listeners import Listeners
 from isthmus.apps.controller.orphans import Orphans
 from isthmus.apps.controller.remote import Remote, service_of
@@ -15,6 +16,7 @@ from isthmus.apps.controller.target import Contact, Target
 from isthmus.apps.controller.views import ByName, ByService
 from isthmus.core import guard, mirror
 from isthmus.core import link as links
+from isthmus.core.dusk import Held
 from isthmus.core.index import Claims
 from isthmus.core.world import Address, LinkView, World
 from isthmus.model.actions import Report
@@ -144,18 +146,18 @@ class State:
         target = self.targets.get(uid)
         if target is None or target.remote is not remote:
             return
-        names: set[Key] = set()
-        for service in services:
-            for export in target.digest(service):
-                names |= self._claim(target, export)
-        self._settle(target, names, lane)
+        exports = {export for service in services for export in target.digest(service)}
+        if lane is Lane.BULK:
+            exports |= hold(target, exports, self._slices_of)
+        self._settle(target, self._claimed(target, exports), lane)
 
-    def confirm(self, uid: str, held: frozenset[Key]) -> None:
+    def confirm(self, uid: str, held: Held) -> None:
         """Take in that an independent list lacks everything that is ``held``, too."""
         target = self.targets.get(uid)
-        if target is not None and target.guard.held <= held:
+        if target is not None and held.covers(target.held):
             target.listing += 1
-            self._judge({uid})
+            exports = hold(target, (), self._slices_of)
+            self._settle(target, self._claimed(target, exports), Lane.BULK)
 
     def meet(self, uid: str, contact: Contact) -> None:
         target = self.targets.get(uid)
@@ -254,20 +256,24 @@ class State:
         """Start over with a link's claims, for want of knowing what has changed."""
         uid = target.uid
         target.rebuild()
+        hold(target, target.admitted.exports, self._slices_of)
         names = set(self.owned[uid])
         names |= {key for one in self.owned_slices[uid] for key in service_of(self._slice(one))}
         gone = self.claims.exports_of(uid) - target.admitted.exports.keys()
-        for export in (*gone, *target.admitted.exports):
-            names |= self._claim(target, export)
+        names |= self._claimed(target, (*gone, *target.admitted.exports))
         self._settle(target, names, Lane.BULK)
 
     def _slice(self, key: Key) -> EndpointSlice:
         return self.slices.objects[key]
 
-    def _claim(self, target: Target, key: Key) -> set[Key]:
-        export = target.admitted.exports.get(key)
-        wanted = () if export is None else links.claims(export, target.link)
-        return self.claims.put(target.uid, key, wanted)
+    def _claimed(self, target: Target, exports: Iterable[Key]) -> set[Key]:
+        """Let exports claim what they need by now; return the names that they claim or claimed."""
+        names: set[Key] = set()
+        for key in exports:
+            export = target.admitted.exports.get(key)
+            wanted = () if export is None else links.claims(export, target.link)
+            names |= self.claims.put(target.uid, key, wanted)
+        return names
 
     def _settle(self, target: Target, names: set[Key], lane: Lane) -> None:
         """See to what follows from changed claims: orphans, the guard's word, names to plan."""
@@ -289,7 +295,7 @@ class State:
     def _changed(self, target: Target) -> None:
         """Let the planner, the guard's second look and the status see ``target`` as it is."""
         self._views[target.uid] = target.view()
-        if target.guard.holds:
+        if target.held:
             target.doubt.set()
         else:
             target.doubt.clear()

@@ -4,10 +4,11 @@ import asyncio
 from dataclasses import dataclass
 
 from isthmus.apps.controller.remote import Remote
+from isthmus.core.dusk import Held, is_dark, kept
 from isthmus.core.guard import Guard
 from isthmus.core.index import Admitted
 from isthmus.core.world import LinkView
-from isthmus.model.exports import Export, Refused
+from isthmus.model.exports import Export, NamedPod, Refused
 from isthmus.model.links import Link
 from isthmus.model.names import FINALIZER
 from isthmus.model.objects import Key
@@ -35,8 +36,10 @@ class Target:
         self.admitted = Admitted(link.spec.limits.services)
         self.refused: dict[Key, Refused] = {}
         self.guard = Guard()
-        self.listing = 0  # how many independent lists have confirmed a deletion
-        self.doubt = asyncio.Event()  # set while the guard holds something
+        self.dusk = Guard()  # the same for exports that would lose all endpoints
+        self.kept: dict[Key, tuple[NamedPod, ...]] = {}  # those, with the pods that they keep
+        self.listing = 0  # how many independent lists have confirmed a loss
+        self.doubt = asyncio.Event()  # set while a guard holds something
         self.contact = UNKNOWN
         self.pinned = link.status.cluster_uid
         self.rival = ""  # an older link to the same cluster
@@ -80,6 +83,11 @@ class Target:
         return self.link.metadata.creation_timestamp or "", self.uid
 
     @property
+    def held(self) -> Held:
+        """What a second list has to confirm."""
+        return Held(frozenset(self.guard.held), frozenset(self.kept))
+
+    @property
     def is_synced(self) -> bool:
         return self.remote is not None
 
@@ -98,9 +106,12 @@ class Target:
         """Digest everything anew, because the link or the whole reading is another."""
         self.admitted = Admitted(self.link.spec.limits.services)
         self.refused = {}
-        if self.remote is not None and self.is_armed:
-            for key in self.remote.services.objects:
-                self.digest(key)
+        if self.remote is None or not self.is_armed:
+            self.kept.clear()
+            return
+        known = self.remote.services.objects
+        for key in (*known, *(self.kept.keys() - known.keys())):
+            self.digest(key)
 
     def digest(self, key: Key) -> set[Key]:
         """Digest one Service; return the exports that are others, more or fewer by it."""
@@ -111,6 +122,11 @@ class Target:
             self.refused[key] = found
         else:
             self.refused.pop(key, None)
+        if key in self.kept:
+            if isinstance(found, Export) and is_dark(found):
+                found = kept(found, self.kept[key])
+            else:
+                del self.kept[key]
         return self.admitted.put(key, found if isinstance(found, Export) else None)
 
 
