@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 from urllib.parse import quote
 
 from isthmus.kube.errors import Rejected
-from isthmus.model import links, objects, reviews
+from isthmus.model import grants, links, objects, reviews
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 
@@ -87,6 +87,14 @@ LINKS = Resource(
     type=links.Link,
     kind="Link",
     plural="links",
+    group="isthmus.dev",
+    version="v1alpha1",
+    namespaced=False,
+)
+GRANTS = Resource(
+    type=grants.Grant,
+    kind="Grant",
+    plural="grants",
     group="isthmus.dev",
     version="v1alpha1",
     namespaced=False,

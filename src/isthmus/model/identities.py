@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from isthmus.model.errors import Permanent
 from isthmus.model.names import LONGEST_LABEL
-from isthmus.model.syntax import LONGEST_SUBDOMAIN, SUBDOMAIN, is_dns_label
+from isthmus.model.syntax import LONGEST_SUBDOMAIN, is_dns_label, is_subdomain
 
 MESH_DOMAIN = "isthmus"  # unless clusters agree on another
 
@@ -39,7 +39,7 @@ def trust_domain(cluster: str, mesh_domain: str) -> str:
 
 def check_mesh_domain(mesh_domain: str) -> None:
     """Raise unless ``mesh_domain`` is a DNS name that leaves room for the name of a cluster."""
-    if not _is_subdomain(mesh_domain) or len(mesh_domain) > LONGEST_SUBDOMAIN - LONGEST_LABEL - 1:
+    if not is_subdomain(mesh_domain) or len(mesh_domain) > LONGEST_SUBDOMAIN - LONGEST_LABEL - 1:
         raise NotAnIdentity(f"{mesh_domain!r:.80} is not a mesh domain: a DNS name, as isthmus")
 
 
@@ -57,14 +57,10 @@ def parse(uri: str, mesh_domain: str) -> Identity:
     _, namespace, _, account = path
     if domain != mesh_domain:
         raise _not_an_identity(uri, f"a cluster of the mesh domain {mesh_domain}")
-    if not (is_dns_label(cluster) and is_dns_label(namespace) and _is_subdomain(account)):
+    if not (is_dns_label(cluster) and is_dns_label(namespace) and is_subdomain(account)):
         raise _not_an_identity(uri, "names as Kubernetes writes them")
     return Identity(cluster, mesh_domain, namespace, account)
 
 
 def _not_an_identity(uri: str, expected: str) -> NotAnIdentity:
     return NotAnIdentity(f"{uri!r:.300} is not an identity of this mesh; expected {expected}")
-
-
-def _is_subdomain(text: str) -> bool:
-    return len(text) <= LONGEST_SUBDOMAIN and SUBDOMAIN.fullmatch(text) is not None

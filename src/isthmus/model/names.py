@@ -21,6 +21,9 @@ MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 MANAGER = "isthmus.dev"
 CREATED_NAMESPACE = "isthmus.dev/created-by-link"
 FINALIZER = "isthmus.dev/mirrors"
+# Our own workloads: their Services and service accounts have the same names in every cluster.
+CONTROLLER = "isthmus-controller"
+GATEWAY = "isthmus-gateway"
 
 LONGEST_LABEL = 63  # RFC 1123; also the longest name of a Service
 HASH_DIGITS = 8

@@ -19,6 +19,10 @@ def is_dns_label(text: str) -> bool:
     return DNS_LABEL.fullmatch(text) is not None
 
 
+def is_subdomain(text: str) -> bool:
+    return len(text) <= LONGEST_SUBDOMAIN and SUBDOMAIN.fullmatch(text) is not None
+
+
 def is_service_name(text: str) -> bool:
     """Services are stricter than labels: before Kubernetes 1.36 they cannot start with a digit."""
     return SERVICE_NAME.fullmatch(text) is not None
@@ -31,7 +35,7 @@ def is_label_value(text: str) -> bool:
 def is_qualified_name(text: str) -> bool:
     """Tell whether ``text`` can be the key of a label, or an ``appProtocol``: ``prefix/name``."""
     prefix, slash, name = text.rpartition("/")
-    if slash and not (len(prefix) <= LONGEST_SUBDOMAIN and SUBDOMAIN.fullmatch(prefix)):
+    if slash and not is_subdomain(prefix):
         return False
     return name != "" and is_label_value(name)
 
