@@ -18,7 +18,6 @@ KEY = "PRIVATE KEY"  # PKCS #8
 EC_KEY = "EC PRIVATE KEY"  # SEC 1, as `openssl ecparam -genkey` writes it
 
 _BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----")
-_END = re.compile(r"-----END ([A-Z0-9 ]{1,40})-----")
 _WIDTH = 64
 
 
@@ -92,10 +91,8 @@ def _text(given: str | bytes, what: str) -> str:
         return given
     if given[:1] == b"\x30" and not given.isascii():
         raise BadPem(f"{what} is DER, not PEM; convert it with `openssl x509 -inform der`")
-    if not given.isascii():
-        # Comments may be in any language; a block is plain ASCII and is checked as such.
-        return given.decode(errors="replace")
-    return given.decode()
+    # Comments may be in any language; a block is plain ASCII and is checked as such.
+    return given.decode("utf-8-sig", errors="replace")
 
 
 def _instead(text: str) -> str:

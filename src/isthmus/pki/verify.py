@@ -32,7 +32,33 @@ def verify(chain: Sequence[x509.Certificate], anchors: Bundle, now: datetime) ->
     for certificate, role in ((anchor, "trust anchor"), (issuer, "issuer"), (leaf, "leaf")):
         _check_time(certificate, role, now)
     host = _check_issuer(_read(issuer, "issuer"), _read(anchor, "trust anchor"))
-    return _check_leaf(_read(leaf, "leaf"), host)
+    _, _, mesh_domain = host.partition(".")
+    identity = identify(leaf, mesh_domain)
+    if identity.trust_domain != host:
+        raise Untrusted(f"the leaf is for {identity.trust_domain}, its issuer for {host} only")
+    return identity
+
+
+def identify(leaf: x509.Certificate, mesh_domain: str) -> Identity:
+    """Return whom a leaf names whose chain TLS has verified already; raise :class:`Untrusted`.
+
+    For edges that are shown nothing but the leaf. Signatures, times and the issuer's constraint
+    are what TLS libraries check; what they leave open is checked here.
+    """
+    found = _read(leaf, "leaf")
+    if found.is_authority or found.signs_certificates:
+        raise Untrusted("the leaf is an authority")
+    if not found.signs or not found.purposes >= {"client", "server"}:
+        raise Untrusted("the leaf is not for both client and server authentication")
+    if len(found.uris) != 1 or found.other_names:
+        raise Untrusted(
+            f"the leaf has {len(found.uris)} URIs and {len(found.other_names)} other names, "
+            "expected one URI and nothing else"
+        )
+    try:
+        return parse(found.uris[0], mesh_domain)
+    except NotAnIdentity as error:
+        raise Untrusted(f"the leaf names nobody: {error}") from None
 
 
 def _anchor_of(issuer: x509.Certificate, anchors: Bundle) -> x509.Certificate:
@@ -85,23 +111,3 @@ def _check_issuer(issuer: Facts, anchor: Facts) -> str:
     if not anchor.permits(host):
         raise Untrusted(f"the trust anchor does not vouch for {host}")
     return host
-
-
-def _check_leaf(leaf: Facts, host: str) -> Identity:
-    if leaf.is_authority or leaf.signs_certificates:
-        raise Untrusted("the leaf is an authority")
-    if not leaf.signs or not leaf.purposes >= {"client", "server"}:
-        raise Untrusted("the leaf is not for both client and server authentication")
-    if len(leaf.uris) != 1 or leaf.other_names:
-        raise Untrusted(
-            f"the leaf has {len(leaf.uris)} URIs and {len(leaf.other_names)} other names, "
-            "expected one URI and nothing else"
-        )
-    _, _, mesh_domain = host.partition(".")
-    try:
-        identity = parse(leaf.uris[0], mesh_domain)
-    except NotAnIdentity as error:
-        raise Untrusted(f"the leaf names nobody: {error}") from None
-    if identity.trust_domain != host:
-        raise Untrusted(f"the leaf is for {identity.trust_domain}, its issuer for {host} only")
-    return identity

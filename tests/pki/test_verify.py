@@ -1,0 +1,71 @@
+"""Whom a chain proves: our verifier and OpenSSL, on one table of good and hostile certificates."""
+
+from datetime import timedelta
+
+import pytest
+
+from isthmus.model.identities import Identity
+from isthmus.pki import bundle
+from isthmus.pki.verify import Untrusted, identify, verify
+from tests.pki.handshakes import handshake
+from tests.support.pki import HOSTILE, NOW, anchor, credentials, hostile, identity
+
+ANCHORS = bundle.of([anchor().certificate])
+
+
+@pytest.mark.parametrize("who", [identity("east"), identity("west", "gateway", "isthmus")], ids=str)
+def test_what_an_issuer_signs_for_its_own_cluster_is_trusted(who: Identity) -> None:
+    shown = credentials(who)
+    assert verify(shown.chain, ANCHORS, NOW) == who
+    assert identify(shown.chain[0], who.mesh_domain) == who
+    assert handshake(shown, credentials(identity("west", "gateway")), ANCHORS) == ""
+    assert handshake(credentials(identity()), shown, ANCHORS) == ""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_our_verifier_refuses_every_hostile_certificate(name: str) -> None:
+    with pytest.raises(Untrusted) as refusal:
+        verify(hostile(name).chain, ANCHORS, NOW)
+    assert HOSTILE[name].reason in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_openssl_refuses_those_that_it_can(name: str) -> None:
+    refused = handshake(hostile(name), credentials(identity("west", "gateway")), ANCHORS)
+    assert bool(refused) is ("openssl" in HOSTILE[name].handshake), refused
+
+
+def test_openssl_says_that_east_cannot_speak_for_west() -> None:
+    gateway = credentials(identity("west", "gateway"))
+    stolen = hostile("west from east's issuer")
+    assert handshake(stolen, gateway, ANCHORS) == "permitted subtree violation"
+    assert handshake(credentials(identity()), stolen, ANCHORS) == "permitted subtree violation"
+
+
+@pytest.mark.parametrize(
+    "later, reason",
+    [
+        pytest.param(timedelta(hours=25), "the leaf expired at", id="leaf"),
+        pytest.param(timedelta(days=366), "the issuer expired at", id="issuer"),
+        pytest.param(timedelta(days=3651), "the trust anchor expired at", id="anchor"),
+        pytest.param(-timedelta(days=1), "the trust anchor is not yet valid", id="early"),
+    ],
+)
+def test_every_certificate_of_the_chain_has_its_time(later: timedelta, reason: str) -> None:
+    with pytest.raises(Untrusted, match=reason):
+        verify(credentials(identity()).chain, ANCHORS, NOW + later)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, case in HOSTILE.items()
+        # Whoever has the anchor's key may name anybody.
+        if "openssl" not in case.handshake and "anchor" not in name and "issuer" not in name
+    ],
+)
+def test_a_leaf_that_openssl_let_pass_is_still_judged(name: str) -> None:
+    with pytest.raises(Untrusted):
+        identify(hostile(name).chain[0], "isthmus")
