@@ -434,6 +434,30 @@ async def test_the_limit_keeps_the_oldest_exports() -> None:
         await settled(east, ["web-6-west", "web-7-west", "web-8-west"])
 
 
+async def test_the_limit_bounds_the_mirrors_of_pods_and_takes_them_from_the_largest_set() -> None:
+    east, west = await pair(limits={"services": 6})
+    for name, size in (("db", 2), ("big", 50)):
+        await west.create(SERVICES, exported(name, headless=True))
+        pods = [f"{name}-{number}" for number in range(size)]
+        await west.create(SLICES, endpoints(name, *pods))
+    few = ["big-west", "db-west", "db-0-west", "db-1-west"]
+    async with controlling(east, [west]):
+        await settled(east, [*few, *(f"big-{number}-west" for number in range(4))])
+        assert (await east.condition("LimitExceeded"))[0] == "True"
+        (refused,) = (await east.link())["status"]["refused"]
+        assert (refused["name"], refused["reason"]) == ("big", "LimitExceeded")
+        assert "46 of its named pods" in refused["message"]
+        await west.create(SERVICES, exported("kv", headless=True))
+        await west.create(SLICES, endpoints("kv", "kv-0"))
+        few += ["kv-west", "kv-0-west"]
+        await settled(east, [*few, *(f"big-{number}-west" for number in range(3))])
+        await west.edit(
+            SLICES, "big-abcde", {"endpoints": endpoints("big", "big-7", "big-9")["endpoints"]}
+        )
+        await settled(east, [*few, "big-7-west", "big-9-west"])
+        assert await east.condition("LimitExceeded") == ("", "")
+
+
 async def test_a_change_of_the_selector_is_followed_without_a_gap() -> None:
     east, west = await pair(*web(4))
     await west.edit(SERVICES, "web-0", {"metadata": {"labels": {"team": "a"}}})

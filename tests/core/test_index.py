@@ -1,5 +1,7 @@
 """Keeping count of many exports, one change at a time, agrees with counting anew."""
 
+from collections.abc import Iterable, Mapping
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,11 +10,15 @@ from isthmus.core.index import Admitted, Claims
 from isthmus.model.exports import Export
 from isthmus.model.links import Limits, Link
 from isthmus.model.objects import Key
-from tests.support.builders import export, link
+from tests.support.builders import export, headless, link
 from tests.support.strategies import LINKS, exports
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
 CHANGES = st.lists(st.tuples(NAMES, st.sampled_from(["", "1", "2", "3"])), max_size=30)
+
+
+def differing(before: Mapping[Key, Export], after: Mapping[Key, Export]) -> set[Key]:
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
 @given(changes=CHANGES, limit=st.integers(0, 4))
@@ -20,7 +26,7 @@ def test_the_oldest_are_admitted_whatever_the_order_of_arrival(
     changes: list[tuple[str, str]], limit: int
 ) -> None:
     """An empty time stands for an export that goes."""
-    admitted = Admitted(limit)
+    admitted = Admitted(limit, sets=True)
     there: dict[Key, Export] = {}
     for name, created in changes:
         before = dict(admitted.exports)
@@ -33,12 +39,54 @@ def test_the_oldest_are_admitted_whatever_the_order_of_arrival(
         oldest = sorted(there, key=lambda each: (there[each].created, each))
         assert admitted.exports == {each: there[each] for each in oldest[:limit]}
         assert admitted.excess == oldest[limit:]
-        differ = {
-            each
-            for each in before.keys() | admitted.exports.keys()
-            if before.get(each) != admitted.exports.get(each)
-        }
-        assert touched == differ
+        assert touched == differing(before, admitted.exports)
+
+
+def fair(sizes: Iterable[int], room: int) -> int:
+    """The level, found by trying all of them."""
+    known = list(sizes)
+    fitting = (one for one in range(room + 1) if sum(min(size, one) for size in known) <= room)
+    return max(fitting)
+
+
+SETS = st.lists(st.tuples(NAMES, st.integers(0, 12), st.sampled_from("123")), max_size=30)
+
+
+@given(changes=SETS, limit=st.integers(0, 10), sets=st.booleans())
+def test_sets_share_the_room_for_pods_whatever_the_order_of_arrival(
+    changes: list[tuple[str, int, str]], limit: int, sets: bool
+) -> None:
+    """No pods stand for a set that goes."""
+    admitted = Admitted(limit, sets=sets)
+    there: dict[Key, Export] = {}
+    for name, size, created in changes:
+        before = dict(admitted.exports)
+        pods = [f"{name}-{number}" for number in range(size)]
+        one = headless(name, *pods, created=created)
+        there.pop(one.key, None)
+        if size:
+            there[one.key] = one
+        touched = admitted.put(one.key, one if size else None)
+        assert touched == differing(before, admitted.exports)
+        assert admitted.exports.keys() <= there.keys()
+        whole = {key: len(there[key].pods) for key in admitted.exports}
+        level = fair(whole.values(), limit) if sets else 12
+        for key, found in admitted.exports.items():
+            kept = {f"{key.name}-{number}" for number in range(min(whole[key], level))}
+            assert {pod.hostname for pod in found.pods} == kept
+            assert list(found.pods) == sorted(found.pods, key=lambda pod: pod.hostname)
+        over = {key: size - level for key, size in whole.items() if size > level}
+        assert admitted.left_out == over
+
+
+def test_a_set_that_grows_takes_nothing_from_smaller_ones() -> None:
+    admitted = Admitted(10, sets=True)
+    admitted.put(Key("shop", "db"), headless("db", "db-0", "db-1", "db-2", created="2"))
+    many = [f"big-{number}" for number in range(100_000)]
+    admitted.put(Key("shop", "big"), headless("big", *many, created="1"))
+    assert len(admitted.exports[Key("shop", "db")].pods) == 3
+    assert [one.hostname for one in admitted.exports[Key("shop", "big")].pods] == many[:7]
+    assert admitted.left_out == {Key("shop", "big"): 99_993}
 
 
 def test_passing_keeps_the_oldest() -> None:

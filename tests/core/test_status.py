@@ -1,5 +1,7 @@
 """What a link's status says."""
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
@@ -149,6 +151,14 @@ def test_what_is_held_is_a_condition_and_keeps_the_link_from_being_ready(
     assert condition(found, alarm).message == message
     assert (condition(found, "Ready").status, condition(found, "Ready").reason) == ("False", alarm)
     assert alarm not in conditions(status(known(facts), WELL, NOW))
+
+
+def test_what_is_beyond_the_limit_is_counted() -> None:
+    facts = dataclasses.replace(WELL, over_limit=2, pods_over_limit=7)
+    found = status(link(), facts, NOW)
+    message = "2 exports and 7 named pods beyond limits.services are not mirrored"
+    assert condition(found, "LimitExceeded").message == message
+    assert conditions(found)["Ready"] == "True"
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,31 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Set
 
+from msgspec.structs import replace
+
+from isthmus.core.shares import Shares, lowest
 from isthmus.core.world import Claim
 from isthmus.model.exports import Export
+from isthmus.model.links import LinkSpec
 from isthmus.model.objects import Key
 
 
 class Admitted:
-    """The exports that a link has room for: the oldest, so that new ones displace nothing."""
+    """The exports that a link has room for: the oldest, so that new ones displace nothing.
 
-    def __init__(self, limit: int) -> None:
+    There is as much room again for their named pods, if the link mirrors ``sets``.
+    """
+
+    def __init__(self, limit: int, *, sets: bool) -> None:
         self._limit = limit
         self._all: dict[Key, Export] = {}
         self._order: list[tuple[str, Key]] = []
         self._exports: dict[Key, Export] = {}
+        self._shares = Shares(limit) if sets else None
+
+    @classmethod
+    def by(cls, spec: LinkSpec) -> "Admitted":
+        return cls(spec.limits.services, sets=spec.enable_headless_services)
 
     @property
     def exports(self) -> Mapping[Key, Export]:
@@ -26,6 +38,11 @@ class Admitted:
         """The exports for which there is no room."""
         return [key for _, key in self._order[self._limit :]]
 
+    @property
+    def left_out(self) -> Mapping[Key, int]:
+        """The exports some of whose pods there is no room for, with how many."""
+        return {} if self._shares is None else self._shares.left_out()
+
     def put(self, key: Key, export: Export | None) -> set[Key]:
         """Note what ``key`` is now, None if it is gone; return the keys for which that matters."""
         before = self._all.pop(key, None)
@@ -35,20 +52,36 @@ class Admitted:
             self._all[key] = export
             insort(self._order, (export.created, key))
         touched = {key} | self._at_the_limit()
+        if self._shares is not None:
+            touched |= self._share(self._shares, touched)
         return {one for one in touched if self._decide(one)}
 
     def _at_the_limit(self) -> set[Key]:
         """Return the keys that may have changed sides: those next to the limit."""
         return {key for _, key in self._order[max(0, self._limit - 1) : self._limit + 1]}
 
+    def _share(self, shares: Shares, touched: set[Key]) -> set[Key]:
+        """Count the pods of what has been touched; return the sets that get more or fewer now."""
+        before = shares.level
+        for key in touched:
+            export = self._all.get(key)
+            has_room = export is not None and self._has_room(key, export)
+            shares.put(key, len(export.pods) if export is not None and has_room else 0)
+        if shares.level == before:
+            return set()
+        return set(shares.over(min(before, shares.level)))
+
+    def _has_room(self, key: Key, export: Export) -> bool:
+        return bisect_left(self._order, (export.created, key)) < self._limit
+
     def _decide(self, key: Key) -> bool:
         """Let ``key`` in or keep it out; tell whether that is news."""
         before = self._exports.pop(key, None)
         after = self._all.get(key)
-        if after is not None:
-            place = bisect_left(self._order, (after.created, key))
-            if place < self._limit:
-                self._exports[key] = after
+        if after is not None and self._has_room(key, after):
+            if self._shares is not None and len(after.pods) > self._shares.level:
+                after = replace(after, pods=lowest(after.pods, self._shares.level))
+            self._exports[key] = after
         return self._exports.get(key) != before
 
 

@@ -15,7 +15,7 @@ def passing(exports: Iterable[Export], link: Link) -> dict[Key, Export]:
 
     Beyond the limit the oldest win, so that a flood of new exports displaces nothing.
     """
-    admitted = Admitted(link.spec.limits.services)
+    admitted = Admitted.by(link.spec)
     for one in exports:
         if link.spec.selector.selects(one.labels):
             admitted.put(one.key, one)

@@ -27,7 +27,8 @@ class Facts:
     mirrors: int = 0
     refused: tuple[RefusedExport, ...] = ()
     cluster_uid: str = ""
-    over_limit: int = 0
+    over_limit: int = 0  # exports
+    pods_over_limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,9 @@ def _special(facts: Facts) -> Iterator[_Verdict]:
             f"{_some(facts.dark, 'exports')} would lose all endpoints; asking the target again"
         )
         yield _Verdict("EndpointsHeld", "True", "MassLoss", message)
-    if facts.over_limit:
-        message = f"{facts.over_limit} exports beyond limits.services are not mirrored"
+    if facts.over_limit or facts.pods_over_limit:
+        beyond = f"{facts.over_limit} exports and {facts.pods_over_limit} named pods"
+        message = f"{beyond} beyond limits.services are not mirrored"
         yield _Verdict("LimitExceeded", "True", "TooManyServices", message)
 
 

@@ -25,6 +25,7 @@ def facts(state: State, target: Target) -> Facts:
         refused=refusals(state, target),
         cluster_uid=target.identity,
         over_limit=len(target.admitted.excess),
+        pods_over_limit=sum(target.admitted.left_out.values()),
     )
 
 
@@ -37,6 +38,11 @@ def refusals(state: State, target: Target) -> tuple[RefusedExport, ...]:
         )
     for key in target.admitted.excess:
         found[key] = RefusedExport(namespace=key.namespace, name=key.name, reason="LimitExceeded")
+    for key, count in target.admitted.left_out.items():
+        message = f"{count} of its named pods have no mirror; limits.services has no room for them"
+        found[key] = RefusedExport(
+            namespace=key.namespace, name=key.name, reason="LimitExceeded", message=message
+        )
     for report in chain.from_iterable(state.reports.get(target.uid, {}).values()):
         key = report.export
         found[key] = RefusedExport(

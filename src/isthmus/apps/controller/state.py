@@ -295,7 +295,7 @@ class State:
     def _changed(self, target: Target) -> None:
         """Let the planner, the guard's second look and the status see ``target`` as it is."""
         self._views[target.uid] = target.view()
-        if target.held:
+        if target.guard.holds or target.kept:
             target.doubt.set()
         else:
             target.doubt.clear()

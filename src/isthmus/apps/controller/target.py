@@ -33,7 +33,7 @@ class Target:
     def __init__(self, link: Link) -> None:
         self.link = link
         self.remote: Remote | None = None
-        self.admitted = Admitted(link.spec.limits.services)
+        self.admitted = Admitted.by(link.spec)
         self.refused: dict[Key, Refused] = {}
         self.guard = Guard()
         self.dusk = Guard()  # the same for exports that would lose all endpoints
@@ -104,7 +104,7 @@ class Target:
 
     def rebuild(self) -> None:
         """Digest everything anew, because the link or the whole reading is another."""
-        self.admitted = Admitted(self.link.spec.limits.services)
+        self.admitted = Admitted.by(self.link.spec)
         self.refused = {}
         if self.remote is None or not self.is_armed:
             self.kept.clear()
