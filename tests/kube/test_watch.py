@@ -1,6 +1,5 @@
-"""The bytes of a watch: any way of cutting them gives the same events, and none costs too much."""
+"""The bytes of a watch: any way of cutting them gives the same events."""
 
-import json
 from contextlib import suppress
 from itertools import pairwise
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from isthmus.kube.codec import Bad
 from isthmus.kube.errors import Expired, Garbled, Unavailable, Unreachable
 from isthmus.kube.resources import SERVICES, untyped
-from isthmus.kube.watch import Bookmark, Failed, Lines, Seen, WatchDecoder, WatchEvent
+from isthmus.kube.watch import Bookmark, Failed, Seen, WatchDecoder, WatchEvent
 from isthmus.model.objects import Key, Service
 from isthmus.runtime.cache import Gone, Put
 from tests.support.scripted import bookmark, line, named, refusal
@@ -143,22 +142,3 @@ def test_any_chunking_gives_the_same_events(data: bytes, places: list[int]) -> N
 def test_any_bytes_are_events_or_refused(data: bytes, places: list[int]) -> None:
     with suppress(Garbled, Unreachable):
         decode(*cut(data, places))
-
-
-@given(lines=st.lists(st.binary(max_size=30).map(lambda part: part.replace(b"\n", b"")),
-                      max_size=10),
-       places=st.lists(st.integers(0, 400), max_size=12))  # fmt: skip
-def test_lines_are_split_and_nothing_is_lost(lines: list[bytes], places: list[int]) -> None:
-    data = b"".join(one + b"\n" for one in lines)
-    splitter = Lines(100)
-    found = [one for chunk in cut(data, places) for one in splitter.receive(chunk)]
-    splitter.finish()
-    assert found == [one for one in lines if one]
-
-
-def test_a_line_of_many_small_chunks_costs_no_more_than_its_length() -> None:
-    splitter = Lines(1 << 22)
-    body = json.dumps("x" * 1_000_000).encode()
-    for start in range(0, len(body), 16):
-        assert list(splitter.receive(body[start : start + 16])) == []
-    assert list(splitter.receive(b"\n")) == [body]

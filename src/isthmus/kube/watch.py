@@ -1,8 +1,4 @@
-"""The bytes of a watch turned into events: a protocol without a network in it.
-
-Lines are split here and not by the HTTP library, whose line readers have limits of their own
-and cost more than the decoding.
-"""
+"""The bytes of a watch turned into events: a protocol without a network in it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +14,7 @@ from isthmus.kube.resources import Resource
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.runtime.cache import Gone, Put
+from isthmus.runtime.lines import Lines, Overlong
 
 T = TypeVar("T")
 
@@ -66,43 +63,6 @@ class _BookmarkObject(msgspec.Struct, frozen=True):
     metadata: _BookmarkMetadata
 
 
-class Lines:
-    """Cuts a stream into lines, none of which may be longer than ``cap``."""
-
-    def __init__(self, cap: int) -> None:
-        self._cap = cap
-        self._parts: list[bytes] = []  # of the line that has not ended yet
-        self._size = 0
-
-    def receive(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the lines that ``chunk`` completes; raise ``Garbled`` at one that is too long."""
-        *ended, rest = chunk.split(b"\n")
-        for end in ended:
-            line = self._line(end)
-            if line:
-                yield line
-        self._hold(rest)
-
-    def finish(self) -> None:
-        """Raise ``Unreachable`` if the stream ended in the middle of a line."""
-        if self._size:
-            raise Unreachable("the stream broke off in the middle of a line")
-
-    def _line(self, end: bytes) -> bytes:
-        self._hold(end)
-        line = b"".join(self._parts) if len(self._parts) != 1 else self._parts[0]
-        self._parts, self._size = [], 0
-        return line
-
-    def _hold(self, part: bytes) -> None:
-        if not part:
-            return
-        self._size += len(part)
-        if self._size > self._cap:
-            raise Garbled(f"a line of the stream is longer than {self._cap} bytes")
-        self._parts.append(part)
-
-
 class WatchDecoder(Generic[T]):
     """Reads one watch of ``resource``; ``what`` is the call that errors are about."""
 
@@ -122,15 +82,13 @@ class WatchDecoder(Generic[T]):
         try:
             for line in self._lines.receive(chunk):
                 yield self._event(line)
-        except Garbled as error:
+        except (Garbled, Overlong) as error:
             raise Garbled(f"{self._what}: {error}") from error
 
     def finish(self) -> None:
         """Raise ``Unreachable`` if the stream ended in the middle of an event."""
-        try:
-            self._lines.finish()
-        except Unreachable as error:
-            raise Unreachable(f"{self._what}: {error}") from error
+        if self._lines.is_open:
+            raise Unreachable(f"{self._what}: the stream broke off in the middle of a line")
 
     def _event(self, line: bytes) -> WatchEvent[T]:
         """Decode in one pass; what does not fit is decoded again for what it is."""
