@@ -511,6 +511,25 @@ async def test_a_target_that_was_rebuilt_behind_its_address_is_not_believed() ->
         await settled(east, ["new-west"], within=120)
 
 
+async def test_a_recorded_identity_that_somebody_has_edited_is_corrected() -> None:
+    east, west = await pair(*web(8))
+    async with controlling(east, [west]) as running, controlling(east, [west], seed=2) as other:
+        await settled(east, mirrored(8))
+        uid = (await east.link())["status"]["clusterUID"]
+        for one in (running, other):
+            one.writes.clear()
+        edit = {"status": {"clusterUID": "11111111-2222-3333-4444-555555555555"}}
+        await east.client.merge_patch(LINKS, Key("", "west"), edit, "status")
+        await asyncio.sleep(5)
+        assert (await east.link())["status"]["clusterUID"] == uid
+        west.cluster.faults.disconnect()
+        await asyncio.sleep(60)
+        assert await east.condition("Ready") == ("True", "Ready")
+        assert mirror_writes([*running.writes, *other.writes]) == []
+        await west.create(SERVICES, exported("late"))
+        await settled(east, [*mirrored(8), "late-west"])
+
+
 async def test_secrets_reach_neither_logs_nor_status(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     east, west = await pair(exported("web"))

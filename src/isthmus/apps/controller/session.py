@@ -212,6 +212,7 @@ class Session:
     def _identify(self, cluster_uid: str) -> None:
         """Refuse any cluster but the link's own; at the first contact, make it its own."""
         state, target = self._state, self._target
+        target.answering = cluster_uid
         if cluster_uid == state.own_uid:
             raise LinkToSelf("the target is the cluster that this controller runs in")
         if not target.pinned:

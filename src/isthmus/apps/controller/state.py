@@ -214,7 +214,8 @@ class State:
             if known.status.cluster_uid and not link.status.cluster_uid:
                 target.pinned = ""  # somebody wants whatever cluster answers next to be pinned
             changed = known.spec != link.spec or before != (target.is_armed, target.is_ending)
-        target.pinned = link.status.cluster_uid or target.pinned
+        if not target.is_misrecorded:
+            target.pinned = link.status.cluster_uid or target.pinned
         if changed:
             self._reclaim(target)
         self._find_rivals()

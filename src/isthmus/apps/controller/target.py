@@ -42,6 +42,7 @@ class Target:
         self.doubt = asyncio.Event()  # set while a guard holds something
         self.contact = UNKNOWN
         self.pinned = link.status.cluster_uid
+        self.answering = ""  # the identity of the cluster that has answered last
         self.rival = ""  # an older link to the same cluster
         self.gateway_known: bool | None = None  # None: no probe has been conclusive yet
         self.gateway_alive = recorded_health(link)
@@ -76,6 +77,14 @@ class Target:
     def identity(self) -> str:
         """The target's identity as it should be recorded: not that of another link's target."""
         return self.link.status.cluster_uid if self.rival else self.pinned
+
+    @property
+    def is_misrecorded(self) -> bool:
+        """Whether the status names another cluster than the one that is pinned and answers:
+        somebody has edited it, and it has to be written again."""
+        recorded = self.link.status.cluster_uid
+        is_known = bool(recorded and self.pinned) and self.pinned == self.answering
+        return is_known and recorded != self.pinned
 
     @property
     def age(self) -> tuple[str, str]:
