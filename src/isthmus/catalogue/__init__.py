@@ -1,1 +1,1 @@
-"""The edge between clusters: serving Exports, and following those of another cluster."""
+"""The edge between controllers: a cluster's exports, offered to others and followed by them."""

@@ -9,6 +9,7 @@ from isthmus.model.exports import Export, NamedPod, Port, Refused
 from isthmus.model.objects import Endpoint, EndpointSlice, Key, Service
 
 MOST_PORTS = 100  # of one export, lest it use up the listeners of all
+LONGEST_MARK = 128  # characters of a UID, a version or a time
 
 
 def digest(service: Service, slices: Iterable[EndpointSlice]) -> Export | Refused:
@@ -43,10 +44,18 @@ def sound(export: Export) -> Export | Refused:
     """
     if not (syntax.is_dns_label(export.namespace) and syntax.is_dns_label(export.name)):
         return _refused(export.key, "InvalidName", "not the name of a service")
+    if max(map(len, (export.uid, export.version, export.created))) > LONGEST_MARK:
+        return _refused(export.key, "InvalidName", "its UID, version or time is none")
     problem = _port_problem(export.ports)
     if problem is not None:
         return _refused(export.key, "InvalidPort", problem)
-    return replace(export, ports=tuple(map(_sound_port, export.ports)))
+    pods = {pod.hostname: pod for pod in export.pods if syntax.is_dns_label(pod.hostname)}
+    return replace(
+        export,
+        ports=tuple(map(_sound_port, export.ports)),
+        pods=tuple(pods[name] for name in sorted(pods)),
+        unnamed=export.unnamed or len(pods) < len(export.pods),
+    )
 
 
 def _port_problem(ports: tuple[Port, ...]) -> str | None:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from isthmus.model import names, syntax
 from isthmus.model.exports import Export
 from isthmus.model.links import Link
@@ -68,6 +70,16 @@ def copied_annotations(export: Export, link: Link) -> dict[str, str]:
             break
         copied[key] = value
     return copied
+
+
+def carried(export: Export) -> Export:
+    """Return ``export`` without the annotations that no link would copy: they need not travel."""
+    kept = {
+        key: value
+        for key, value in export.annotations.items()
+        if len(value) <= LONGEST_VALUE and _is_kept(key, ())
+    }
+    return replace(export, annotations=kept)
 
 
 @lru_cache(maxsize=4096)  # thousands of Services have the same few keys

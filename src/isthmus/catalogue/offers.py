@@ -1,0 +1,160 @@
+"""What this cluster offers, encoded once for all who follow it, and what each of them may see.
+
+A follower costs the names that it has not been told about yet, however slow it is: not what
+happened is kept for it, but what it was told last.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+from isthmus.catalogue.errors import Forbidden, Unavailable
+from isthmus.catalogue.messages import Complete, Hello, line, offering, withdrawing
+from isthmus.core.grant import Permit
+from isthmus.core.offer import Offer
+from isthmus.model.objects import Key
+
+MOST_STREAMS = 8  # of one source: two replicas, each with a second look, twice at a rollout
+CHUNK = 64 * 1024  # bytes that are taken at once
+END = Key("", "")  # stands among names for the end of the snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    text: bytes
+    labels: Mapping[str, str]
+
+
+class Offers:
+    """Everything that is offered. ``hello`` is None until this cluster is known completely."""
+
+    def __init__(self) -> None:
+        self.hello: Hello | None = None
+        self._entries: dict[Key, Entry] = {}
+        self._permits: dict[str, tuple[Permit, ...]] = {}
+        self._streams: dict[str, set[Stream]] = {}
+        self._closed = False
+
+    @property
+    def streams(self) -> Mapping[str, int]:
+        """How many follow, by the cluster they are from."""
+        return {cluster: len(known) for cluster, known in self._streams.items()}
+
+    def put(self, key: Key, offer: Offer | None) -> None:
+        """Let ``key`` offer this from now on, or nothing."""
+        if offer is None:
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = Entry(offering(offer), offer.labels)
+        for known in self._streams.values():
+            for stream in known:
+                stream.touch((key,))
+
+    def permit(self, permits: Iterable[Permit]) -> None:
+        """Show to each cluster what these permits cover, from now on."""
+        cluster = attrgetter("cluster")
+        grouped = groupby(sorted(permits, key=cluster), key=cluster)
+        before, self._permits = self._permits, {name: tuple(given) for name, given in grouped}
+        for name, known in self._streams.items():
+            if self._permits.get(name) != before.get(name):
+                for stream in known:
+                    stream.touch(self._entries)
+
+    def is_permitted(self, cluster: str) -> bool:
+        return cluster in self._permits
+
+    def open(self, cluster: str) -> "Stream":
+        """Begin a stream for ``cluster``; raise an error if it cannot have one."""
+        if self.hello is None or self._closed:
+            raise Unavailable("this cluster is not known completely yet")
+        if not self.is_permitted(cluster):
+            raise Forbidden(f"cluster {cluster} has no Grant here")
+        known = self._streams.setdefault(cluster, set())
+        if len(known) >= MOST_STREAMS:
+            raise Unavailable(f"cluster {cluster} has {len(known)} streams already")
+        stream = Stream(self, cluster, self.hello)
+        known.add(stream)
+        return stream
+
+    def end(self, stream: "Stream") -> None:
+        """Forget a stream."""
+        known = self._streams.get(stream.cluster, set())
+        known.discard(stream)
+        if not known:
+            self._streams.pop(stream.cluster, None)
+
+    def close(self) -> None:
+        """Let all streams end, and begin no more."""
+        self._closed = True
+        for known in self._streams.values():
+            for stream in known:
+                stream.touch(())
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def names(self) -> Iterable[Key]:
+        return self._entries
+
+    def shown(self, key: Key, cluster: str) -> bytes | None:
+        """Return what ``cluster`` is told about ``key``; None if that is nothing."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        given = self._permits.get(cluster, ())
+        return entry.text if any(one.covers(key, entry.labels) for one in given) else None
+
+
+class Stream:
+    """What one follower was told, and what it has to be told yet."""
+
+    def __init__(self, offers: Offers, cluster: str, hello: Hello) -> None:
+        self.cluster = cluster
+        self.hello = hello
+        self.touched = asyncio.Event()
+        self._offers = offers
+        self._told: dict[Key, bytes] = {}
+        # Names that are touched while they wait keep their place: what changes meanwhile is
+        # either told as it is then, or after the end of the snapshot.
+        self._waiting: dict[Key, None] = dict.fromkeys((*offers.names(), END))
+
+    @property
+    def is_revoked(self) -> bool:
+        return not self._offers.is_permitted(self.cluster)
+
+    @property
+    def is_over(self) -> bool:
+        return self._offers.closed or self.is_revoked
+
+    def touch(self, names: Iterable[Key]) -> None:
+        self._waiting |= dict.fromkeys(names)
+        self.touched.set()
+
+    def take(self) -> bytes:
+        """Return what is to be told next, as much as goes into one piece; empty if nothing."""
+        self.touched.clear()
+        lines: list[bytes] = []
+        size = 0
+        while self._waiting and size < CHUNK and not self.is_over:
+            key = next(iter(self._waiting))
+            del self._waiting[key]
+            text = self._next(key)
+            if text is not None:
+                lines.append(text)
+                size += len(text)
+        return b"".join(lines)
+
+    def _next(self, key: Key) -> bytes | None:
+        if key == END:
+            return line(Complete(count=len(self._told)))
+        before, after = self._told.get(key), self._offers.shown(key, self.cluster)
+        if before == after:
+            return None
+        if after is None:
+            del self._told[key]
+            return withdrawing(key)
+        self._told[key] = after
+        return after

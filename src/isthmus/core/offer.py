@@ -1,0 +1,35 @@
+"""What a cluster says about one of its Services to clusters that have a Grant for it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from isthmus.core.export import digest
+from isthmus.core.naming import carried
+from isthmus.model.exports import Export, Refused
+from isthmus.model.names import EXPORTED
+from isthmus.model.objects import EndpointSlice, Service
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An export, or why there is none; the labels are what Grants and Links select by."""
+
+    said: Export | Refused
+    labels: Mapping[str, str]
+
+
+def is_offered(service: Service) -> bool:
+    """Tell whether somebody has marked ``service`` for export, with whatever value.
+
+    Which values a Link imports is for its own selector to say: the target does not know it.
+    """
+    return EXPORTED in service.metadata.labels
+
+
+def offer(service: Service, slices: Iterable[EndpointSlice]) -> Offer | None:
+    """Return what there is to say about ``service``; None if it is not marked for export."""
+    if not is_offered(service):
+        return None
+    found = digest(service, slices)
+    said = carried(found) if isinstance(found, Export) else found
+    return Offer(said, service.metadata.labels)
