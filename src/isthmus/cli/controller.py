@@ -1,6 +1,7 @@
 """``isthmus controller``: from options to a running controller, inside a cluster or outside."""
 
 import asyncio
+import gc
 import os
 import signal
 from pathlib import Path
@@ -26,6 +27,7 @@ async def control(config: Config, file: str | None, context: str | None) -> None
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    gc.freeze()  # what is there by now lives as long as we do, and need not be searched again
     try:
         await run(config, Outside(client=client, clock=clock), stop)
     finally:

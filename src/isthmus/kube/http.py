@@ -25,6 +25,7 @@ from isthmus.kube.transport import Request
 from isthmus.model.errors import IsthmusError
 
 CONNECT = 10.0  # seconds for name, TCP and TLS
+LARGE = 1024 * 1024  # bytes of a body
 UNACKNOWLEDGED = 30_000  # milliseconds after which bytes that nobody confirms end a connection
 
 # What aiohttp may raise. HttpProcessingError stands for HTTP that cannot be parsed.
@@ -66,8 +67,7 @@ class HttpTransport:
                 request.method,
                 URL(url, encoded=True),
                 headers=request.headers,
-                # aiohttp wants large bodies as files, so that it can send them in pieces.
-                data=BytesIO(request.body) if request.body else None,
+                data=_payload(request.body),
                 allow_redirects=False,
                 server_hostname=self._server.tls_server_name,
                 proxy=self._server.proxy,
@@ -195,6 +195,13 @@ def translated(error: Exception, where: str) -> IsthmusError:
             words = f": {_plain(error)}" if error.errno else ""
             return Unreachable(f"{where}: the connection broke{words}")
     return Unreachable(f"{where}: the connection failed ({type(error).__name__})")
+
+
+def _payload(body: bytes) -> bytes | BytesIO | None:
+    """Return what aiohttp takes as a body: it wants large ones as files, to send in pieces."""
+    if len(body) > LARGE:
+        return BytesIO(body)
+    return body or None
 
 
 def _is_nonsense(cause: HttpProcessingError) -> bool:
