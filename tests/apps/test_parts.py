@@ -108,6 +108,9 @@ def test_anything_else_is_no_duration(text: str) -> None:
         pytest.param({"cluster_name": ""}, "--cluster-name", id="empty"),
         pytest.param({"cluster_name": "a" * 64}, "--cluster-name", id="too long"),
         pytest.param({"cluster_name": "east", "namespace": "a/b"}, "--namespace", id="slash"),
+        pytest.param(
+            {"cluster_name": "east", "local_cidrs": ("10.0.0.1/8",)}, "--local-cidr", id="no range"
+        ),
         pytest.param({"cluster_name": "east", "workers": 0}, "--workers", id="no workers"),
     ],
 )

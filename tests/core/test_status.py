@@ -141,9 +141,15 @@ def test_twenty_refusals_are_named_and_all_are_counted() -> None:
             "4 exports (a/a, b/b, c/c, …) would lose all endpoints; asking the target again",
             id="loss of endpoints",
         ),
+        pytest.param(
+            dataclasses.replace(WELL, refused_addresses=("10.96.0.1: ours", "127.0.0.1: loopback")),
+            "AddressRefused",
+            "no gateway can be at 10.96.0.1: ours; 127.0.0.1: loopback",
+            id="an address where no gateway can be",
+        ),
     ],
 )
-def test_what_is_held_is_a_condition_and_keeps_the_link_from_being_ready(
+def test_what_is_grave_is_a_condition_and_keeps_the_link_from_being_ready(
     facts: Facts, alarm: str, message: str
 ) -> None:
     found = status(link(), facts, NOW)

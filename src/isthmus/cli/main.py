@@ -114,6 +114,13 @@ def demo(stay: bool | None, directory: Path | None) -> None:
 @click.option(
     "--allow-loopback", is_flag=True, help="Targets may be on this machine: for trying things out."
 )
+@click.option(
+    "--local-cidr",
+    "local_cidrs",
+    multiple=True,
+    metavar="CIDR",
+    help="A range of this cluster's own pods or nodes, where no gateway can be. Many allowed.",
+)
 @click.option("--log-format", type=click.Choice(["json", "text"]), help="Else text on a terminal.")
 @click.option(
     "--log-level",

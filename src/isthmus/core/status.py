@@ -22,6 +22,7 @@ class Facts:
     synced: bool = False  # whether it was ever complete
     gateway: bool | None = None
     gateway_message: str = ""
+    refused_addresses: tuple[str, ...] = ()  # of the gateway, each with the reason
     held: tuple[str, ...] = ()  # mirrors whose deletion the guard holds
     dark: tuple[str, ...] = ()  # exports whose endpoints are kept until a second list says so, too
     mirrors: int = 0
@@ -89,8 +90,8 @@ def notes(before: LinkStatus, after: LinkStatus) -> Iterator[Note]:
             yield Note(refused.reason, text, warning=True)
 
 
-_HELD = ("DeletionHeld", "EndpointsHeld")
-_ALARMS = frozenset({*_HELD, "LimitExceeded"})  # conditions that are there only if true
+_GRAVE = ("DeletionHeld", "EndpointsHeld", "AddressRefused")  # a link is not ready with them
+_ALARMS = frozenset({*_GRAVE, "LimitExceeded"})  # conditions that are there only if true
 
 
 def _connected(facts: Facts) -> _Verdict | None:
@@ -132,6 +133,9 @@ def _special(facts: Facts) -> Iterator[_Verdict]:
             f"{_some(facts.dark, 'exports')} would lose all endpoints; asking the target again"
         )
         yield _Verdict("EndpointsHeld", "True", "MassLoss", message)
+    if facts.refused_addresses:
+        message = f"no gateway can be at {'; '.join(facts.refused_addresses)}"
+        yield _Verdict("AddressRefused", "True", "BadAddress", message)
     if facts.over_limit or facts.pods_over_limit:
         beyond = f"{facts.over_limit} exports and {facts.pods_over_limit} named pods"
         message = f"{beyond} beyond limits.services are not mirrored"
@@ -154,7 +158,7 @@ def _ready(verdicts: list[_Verdict]) -> _Verdict:
             if one.status == wanted and not (one.type == "GatewayAlive" and wanted == "Unknown"):
                 return _Verdict("Ready", wanted, one.reason, one.message)
     for one in verdicts:
-        if one.type in _HELD:
+        if one.type in _GRAVE:
             return _Verdict("Ready", "False", one.type, one.message)
     return _Verdict("Ready", "True", "Ready", "mirrors follow the target")
 

@@ -8,6 +8,9 @@ credentials to anybody on the machine who asks.
 import re
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
 
 METADATA = frozenset(
     ip_address(address)
@@ -29,15 +32,29 @@ def refusal(host: str, *, allow_loopback: bool = False) -> str | None:
     A name can resolve to anything: the addresses it resolves to need the same check.
     """
     host = host.lower().rstrip(".")
-    bare = host.partition("%")[0] if ":" in host else host
-    try:
-        return _address_refusal(ip_address(bare), allow_loopback)
-    except ValueError:
+    address = meant(host)
+    if address is None:
         return _name_refusal(host, allow_loopback)
+    return _address_refusal(address, allow_loopback)
 
 
-def _address_refusal(address: IPv4Address | IPv6Address, allow_loopback: bool) -> str | None:
-    address = _meant(address)
+def meant(host: str) -> Address | None:
+    """Return where packets to ``host`` go if it is an IP address; None if it is anything else.
+
+    For an IPv6 address that stands for an IPv4 one, that is the latter.
+    """
+    try:
+        address = ip_address(host.partition("%")[0] if ":" in host else host)
+    except ValueError:
+        return None
+    if isinstance(address, IPv4Address):
+        return address
+    if address in NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _address_refusal(address: Address, allow_loopback: bool) -> str | None:
     if address in METADATA:
         return "a cloud's metadata service"
     if address.is_loopback:
@@ -49,15 +66,6 @@ def _address_refusal(address: IPv4Address | IPv6Address, allow_loopback: bool) -
     if address.is_multicast or address == BROADCAST:
         return "a multicast or broadcast address"
     return None
-
-
-def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address that an IPv6 one stands for, since that is where packets go."""
-    if isinstance(address, IPv4Address):
-        return address
-    if address in NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
 
 
 def _name_refusal(host: str, allow_loopback: bool) -> str | None:

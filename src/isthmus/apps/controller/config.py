@@ -1,6 +1,7 @@
 """What can be said about a controller before it starts, checked once and never changed."""
 
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Literal
 
 from isthmus.kube.election import identity
@@ -21,6 +22,7 @@ class Config:
     identity: str = field(default_factory=identity)
     workers: int = 16
     allow_loopback: bool = False  # may targets be on this machine? For tests and the demo
+    local_cidrs: tuple[str, ...] = ()  # this cluster's pods and nodes: no gateway can be there
     admin_port: int | None = 9990  # None: no admin server
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
@@ -32,5 +34,14 @@ class Config:
                     f"--{option} {value[:63]!r}: must be a DNS label: lower-case letters, digits "
                     "and dashes, at most 63"
                 )
+        for one in self.local_cidrs:
+            try:
+                ip_network(one)
+            except ValueError as error:
+                raise BadOption(f"--local-cidr {one[:63]!r}: {error}"[:200]) from error
         if self.workers < 1:
             raise BadOption(f"--workers {self.workers}: at least one is needed")
+
+    @property
+    def local_ranges(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(map(ip_network, self.local_cidrs))

@@ -19,6 +19,7 @@ def facts(state: State, target: Target) -> Facts:
         synced=target.is_synced,
         gateway=target.gateway_known,
         gateway_message=f"no answer on port {gateway.port} of {', '.join(gateway.addresses)}",
+        refused_addresses=target.refused_addresses,
         held=tuple(sorted(map(str, target.guard.held))),
         dark=tuple(sorted(map(str, target.kept))),
         mirrors=len(state.owned[target.uid]),

@@ -10,7 +10,6 @@ from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import Target
 from isthmus.core import health
 from isthmus.core.health import Health
-from isthmus.model.addresses import refusal
 from isthmus.model.links import Gateway
 from isthmus.model.syntax import is_port
 from isthmus.model.times import seconds
@@ -20,6 +19,7 @@ log = logging.getLogger(__name__)
 PERIOD, PATIENCE = 3.0, 5.0  # seconds, where the link says nothing that makes sense
 JITTER = 0.1  # of the period
 RESOLVE_EVERY = 30.0  # seconds; getaddrinfo(3) does not tell how long an answer is good for
+MOST_ADDRESSES = 32  # of one name; each is in the slices of every mirror
 KEEP = 600.0  # seconds for which the last good answer outlives a resolver that fails
 
 
@@ -46,9 +46,8 @@ class Prober:
     async def run(self) -> None:
         while True:
             gateway = self._target.link.spec.gateway
-            addresses = await self._addresses(gateway)
-            if addresses is not None:
-                self._state.resolved(self._target.uid, addresses)
+            found = await self._addresses(gateway)
+            addresses = None if found is None else self._allowed(found)
             if addresses and is_port(gateway.port):
                 await self._probe(addresses, gateway.port)
             period = _seconds(self._target.link.spec.probe.period, PERIOD)
@@ -77,8 +76,19 @@ class Prober:
             return True
         return False
 
+    def _allowed(self, found: tuple[str, ...]) -> tuple[str, ...]:
+        """Pass on the addresses at which a gateway can be, and what is wrong with the others."""
+        why = {one: self._refusal(one) for one in found}
+        allowed = tuple(one for one, reason in why.items() if reason is None)
+        refused = tuple(f"{one[:253]}: {reason}" for one, reason in why.items() if reason)
+        self._state.resolved(self._target.uid, allowed, refused)
+        return allowed
+
+    def _refusal(self, host: str) -> str | None:
+        return self._state.local.refusal(host, self._target.link.spec, self._config)
+
     async def _addresses(self, gateway: Gateway) -> tuple[str, ...] | None:
-        """Return where the gateway is; None as long as nobody knows."""
+        """Return where the gateway is said to be; None as long as nobody knows."""
         found: set[str] = set()
         unknown = False
         for host in gateway.addresses:
@@ -90,9 +100,7 @@ class Prober:
         return tuple(sorted(found))
 
     async def _resolved(self, host: str) -> tuple[str, ...] | None:
-        if refusal(host, allow_loopback=self._config.allow_loopback) is not None:
-            return ()
-        if _is_address(host):
+        if _is_address(host) or self._refusal(host) is not None:
             return (host,)
         now = self._outside.clock.now()
         if now - self._asked.get(host, -RESOLVE_EVERY) >= RESOLVE_EVERY:
@@ -109,13 +117,8 @@ class Prober:
             extra = {"link": self._target.link.cluster, "host": host, "error": str(error)}
             log.info("gateway's name not resolved", extra=extra)
             return
-        allowed = tuple(
-            one
-            for one in answer
-            if refusal(one, allow_loopback=self._config.allow_loopback) is None
-        )
-        if allowed:
-            self._good[host] = (now, allowed)
+        if any(self._refusal(one) is None for one in answer):
+            self._good[host] = (now, answer[:MOST_ADDRESSES])
 
 
 def _is_address(host: str) -> bool:

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 GRACE = 5.0  # seconds for the workers to finish what they are writing
 LEASE = "isthmus-controller"
 EGRESS = "isthmus-egress"  # the Service whose endpoints carry the calls
+API_SERVERS = Selection(namespace="default", labels=f"{SERVICE_NAME}=kubernetes")
 
 
 class Controller:
@@ -79,6 +80,7 @@ class Controller:
                     self._reflect(SERVICES, EVERYTHING, state.fold_services),
                     self._reflect(ENDPOINT_SLICES, ours, state.fold_slices),
                     self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
+                    self._reflect(ENDPOINT_SLICES, API_SERVERS, state.local.fold_api_servers),
                     self._reflect(LINKS, EVERYTHING, self._fold_links),
                     self._once_synced(self.sessions.run),
                     self.lag.run(self.outside.clock),

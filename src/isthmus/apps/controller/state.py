@@ -3,6 +3,7 @@
 Nothing here waits and nothing here talks to anybody: an event comes in, names go to the queue.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TypeVar
@@ -10,6 +11,7 @@ from typing import TypeVar
 from isthmus.apps.controller.expected import GONE, Expected, Thing
 from isthmus.apps.controller.fading import hold
 from isthmus.apps.controller.listeners import Listeners
+from isthmus.apps.controller.local import Local
 from isthmus.apps.controller.orphans import Orphans
 from isthmus.apps.controller.remote import Remote, service_of
 from isthmus.apps.controller.target import Contact, Target
@@ -59,6 +61,7 @@ class State:
         self._orphans = Orphans(self.services.objects, self.claims)
         self._egress: tuple[Address, ...] = ()
         self.listeners = Listeners(self.slices, self.services)
+        self.local = Local(self.services)
 
     @property
     def synced(self) -> bool:
@@ -183,9 +186,15 @@ class State:
         if differs:
             self._add(self.claims.of_link(uid), Lane.BULK)
 
-    def resolved(self, uid: str, addresses: tuple[str, ...]) -> None:
+    def resolved(self, uid: str, addresses: tuple[str, ...], refused: tuple[str, ...]) -> None:
+        """Take in where the gateway is, and what is wrong with other addresses of it."""
         target = self.targets.get(uid)
-        if target is not None and target.gateway_addresses != addresses:
+        if target is None:
+            return
+        if target.refused_addresses != refused:
+            target.refused_addresses = refused
+            self._touched(uid)
+        if target.gateway_addresses != addresses:
             target.gateway_addresses = addresses
             self._changed(target)
             self._add(self.claims.of_link(uid), Lane.BULK)
@@ -240,18 +249,15 @@ class State:
 
     def _recorded_addresses(self, link: Link) -> tuple[str, ...]:
         """Return the gateway's addresses as our slices have them: until its names are resolved,
-        nobody knows better."""
-        return tuple(
-            sorted(
-                {
-                    ip
-                    for key in self.owned_slices[link.uid]
-                    for endpoint in self.slices.objects[key].endpoints
-                    if endpoint.hostname is None
-                    for ip in endpoint.addresses
-                }
-            )
-        )
+        nobody knows better. Somebody may have edited one of them, so that most have to agree."""
+        found: dict[Key, set[str]] = {}
+        for one in map(self._slice, self.owned_slices[link.uid]):
+            plain = (each for each in one.endpoints if each.hostname is None)
+            addresses = {ip for each in plain for ip in each.addresses}
+            for name in service_of(one) if addresses else ():
+                found.setdefault(name, set()).update(addresses)
+        said = Counter(tuple(sorted(one)) for one in found.values())
+        return max(said, key=lambda one: (said[one], one), default=())
 
     def _reclaim(self, target: Target) -> None:
         """Start over with a link's claims, for want of knowing what has changed."""

@@ -47,6 +47,7 @@ class Target:
         self.gateway_known: bool | None = None  # None: no probe has been conclusive yet
         self.gateway_alive = recorded_health(link)
         self.gateway_addresses: tuple[str, ...] = ()
+        self.refused_addresses: tuple[str, ...] = ()  # of the gateway, each with the reason
         self.unreadable: dict[Key, str] = {}
 
     @property
