@@ -111,6 +111,12 @@ def shown(call: "Call[Json]") -> tuple[str, str]:
              "preconditions": {"uid": "u", "resourceVersion": "7"}}, id="delete this very one",
         ),
         pytest.param(
+            requests.delete(SERVICES, WEB, grace=0), "delete services shop/web",
+            "DELETE /api/v1/namespaces/shop/services/web? application/json",
+            {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background",
+             "gracePeriodSeconds": 0}, id="delete at once",
+        ),
+        pytest.param(
             requests.delete(SERVICES, WEB, propagation="Orphan"), "delete services shop/web",
             "DELETE /api/v1/namespaces/shop/services/web? application/json",
             {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Orphan"},

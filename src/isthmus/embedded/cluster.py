@@ -12,7 +12,7 @@ from isthmus.embedded.consequences import lifecycle
 from isthmus.embedded.faults.rules import Faults
 from isthmus.embedded.fronts.certificates import Authority
 from isthmus.embedded.fronts.inprocess import InProcess
-from isthmus.embedded.kinds.builtin import BUILTIN
+from isthmus.embedded.kinds.builtin import builtin
 from isthmus.embedded.state.addresses import Addresses
 from isthmus.embedded.state.plane import Plane
 from isthmus.embedded.state.registry import Registry
@@ -25,7 +25,11 @@ def _now() -> datetime:
 
 
 class Cluster:
-    """One in-memory Kubernetes API: a store behind an Api, seeded like a fresh cluster."""
+    """One in-memory Kubernetes API: a store behind an Api, seeded like a fresh cluster.
+
+    Where a machine runs its pods, both ranges lie in 127/8, and ``loopback`` lets
+    EndpointSlices name such addresses.
+    """
 
     def __init__(
         self,
@@ -33,19 +37,23 @@ class Cluster:
         *,
         domain: str = "cluster.local",
         service_range: str = "10.96.0.0/16",
+        pod_range: str = "10.244.0.0/16",
+        loopback: bool = False,
         wall: Callable[[], datetime] = _now,
         random: chance.Random | None = None,
     ) -> None:
         dice = random or chance.SystemRandom()
         self.name = name
         self.domain = domain
+        self.service_range = service_range
+        self.pod_range = pod_range
         # Clients verify certificates by the real time, whatever time it is in here.
         self.authority = Authority(name, datetime.now(UTC))
         self.store = Store()
         self.admin_token = f"{dice.getrandbits(128):032x}"
         self.plane = Plane(
             store=self.store,
-            registry=Registry((*BUILTIN, *REVIEWS)),
+            registry=Registry((*builtin(loopback=loopback), *REVIEWS)),
             addresses=Addresses(service_range, dice),
             wall=wall,
             random=dice,

@@ -117,9 +117,13 @@ class Client:
         key: Key,
         preconditions: Preconditions | None = None,
         propagation: str = "Background",
+        grace: int | None = None,
     ) -> None:
-        """Delete the object, if it is still the one that ``preconditions`` describe."""
-        call = requests.delete(resource, key, preconditions, propagation)
+        """Delete the object, if it is still the one that ``preconditions`` describe.
+
+        ``grace`` is the seconds that a pod is given; its own wish, unless they are said.
+        """
+        call = requests.delete(resource, key, preconditions, propagation, grace)
         await self.exchange.fetch(call, self.limits.object_bytes)
 
     async def review(self, resource: Resource[T], obj: T, namespace: str = "") -> T:

@@ -129,6 +129,7 @@ def delete(
     key: Key,
     preconditions: Preconditions | None = None,
     propagation: str = "Background",
+    grace: int | None = None,
 ) -> Call[T]:
     options: dict[str, Json] = {
         "kind": "DeleteOptions",
@@ -138,6 +139,8 @@ def delete(
     if preconditions is not None:
         wanted = _given(uid=preconditions.uid, resourceVersion=preconditions.resource_version)
         options["preconditions"] = dict(wanted)
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
     request = _with_body("DELETE", resource.path(key), (), msgspec.json.encode(options))
     return _call("delete", resource, str(key), request)
 

@@ -1,7 +1,7 @@
 """The built-in kinds of an embedded cluster, as one table.
 
 Their content is decoded, defaulted and judged like the real server's where users can get it
-wrong. Admission policies are stored and not enforced; nobody runs the workloads.
+wrong. Admission policies are stored and not enforced; workloads run where there is a machine.
 """
 
 from dataclasses import replace
@@ -249,3 +249,12 @@ _OTHERS: Final = (
 )
 
 BUILTIN: Final[tuple[Kind, ...]] = (*_CORE, *_WORKLOADS, *_ROLES, *_BINDINGS, *_OTHERS)
+
+
+def builtin(*, loopback: bool) -> tuple[Kind, ...]:
+    """The built-in kinds; ``loopback`` lets EndpointSlices name addresses that no real cluster
+    accepts, for pods that run on one."""
+    judge = partial(endpoints.judge_slice, loopback=loopback)
+    return tuple(
+        replace(kind, judge=judge) if kind.name == "EndpointSlice" else kind for kind in BUILTIN
+    )

@@ -35,7 +35,8 @@ def prepare_slice(new: JsonObject, old: JsonObject | None) -> None:
             after["generation"] = before.get("generation", 0) + 1
 
 
-def judge_slice(new: JsonObject, old: JsonObject | None) -> list[Cause]:
+def judge_slice(new: JsonObject, old: JsonObject | None, *, loopback: bool = False) -> list[Cause]:
+    """What is wrong with a slice; ``loopback`` is for clusters whose pods have such addresses."""
     found: list[Cause] = []
     family = new["addressType"]
     if not family:
@@ -48,7 +49,7 @@ def judge_slice(new: JsonObject, old: JsonObject | None) -> list[Cause]:
         found.append(too_many("endpoints", len(endpoints), MOST_ENDPOINTS))
     elif old is None or endpoints != (old["endpoints"] or []):
         for index, endpoint in enumerate(endpoints):
-            found += _endpoint(f"endpoints[{index}]", endpoint, family)
+            found += _endpoint(f"endpoints[{index}]", endpoint, family, loopback=loopback)
     if old is not None:
         found += unequal("addressType", family, old["addressType"])
     return found
@@ -68,14 +69,15 @@ def _slice_ports(ports: list[JsonObject]) -> Iterator[Cause]:
             yield from each(f"{path}.appProtocol", spelled, formats.qualified(spelled))
 
 
-def _endpoint(path: str, endpoint: JsonObject, family: str) -> Iterator[Cause]:
+def _endpoint(path: str, endpoint: JsonObject, family: str, *, loopback: bool) -> Iterator[Cause]:
     addresses = endpoint["addresses"] or []
     if not addresses:
         yield required(f"{path}.addresses", "must contain at least 1 address")
     elif len(addresses) > MOST_ADDRESSES:
         yield too_many(f"{path}.addresses", len(addresses), MOST_ADDRESSES)
     for index, address in enumerate(addresses):
-        yield from _address(f"{path}.addresses", index, address, family)
+        here = f"{path}.addresses"
+        yield from _address(here, index, address, family, loopback=loopback)
     if "nodeName" in endpoint:
         name = endpoint["nodeName"]
         yield from each(f"{path}.nodeName", name, formats.subdomain(name))
@@ -84,7 +86,9 @@ def _endpoint(path: str, endpoint: JsonObject, family: str) -> Iterator[Cause]:
         yield from each(f"{path}.hostname", name, formats.label(name))
 
 
-def _address(path: str, index: int, address: str, family: str) -> Iterator[Cause]:
+def _address(
+    path: str, index: int, address: str, family: str, *, loopback: bool
+) -> Iterator[Cause]:
     here = f"{path}[{index}]"
     if family == "FQDN":
         wrong = formats.subdomain(address.removesuffix("."))
@@ -98,7 +102,7 @@ def _address(path: str, index: int, address: str, family: str) -> Iterator[Cause
             return
         if (":" in address) != (family == "IPv6"):
             yield invalid(path, address, f"must be an {family} address")
-        yield from each(here, address, formats.endpoint_ip(address))
+        yield from each(here, address, formats.endpoint_ip(address, loopback=loopback))
 
 
 def fill(obj: JsonObject) -> None:

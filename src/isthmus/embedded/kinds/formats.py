@@ -179,13 +179,13 @@ def canonical_ip(value: str) -> list[str]:
     return [] if plain == value else [f'must be in canonical form ("{plain}")']
 
 
-def endpoint_ip(value: str) -> list[str]:
+def endpoint_ip(value: str, *, loopback: bool = False) -> list[str]:
     """An address that can be somebody else's endpoint; ``value`` is a valid IP already."""
     address = ipaddress.ip_address(value)
     wrong: list[str] = []
     if address.is_unspecified:
         wrong.append(f"may not be unspecified ({value})")
-    if address.is_loopback:
+    if address.is_loopback and not loopback:
         wrong.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if address.is_link_local:
         wrong.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")

@@ -1,0 +1,1 @@
+"""Runs an embedded cluster: its pods, Service addresses and names, on loopback addresses."""
