@@ -1,14 +1,14 @@
 """Follows a catalogue over one connection, for as long as it says something in time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from isthmus.catalogue.errors import Unreachable
-from isthmus.catalogue.messages import HEARTBEAT
-from isthmus.catalogue.reader import Heard, Reader
+from isthmus.catalogue.messages import HEARTBEAT, Hello
+from isthmus.catalogue.reader import Heard, Reader, Snapshot
 
 SILENCE = 3 * HEARTBEAT  # seconds without a message after which nobody is there
 LONGEST_SNAPSHOT = 300.0  # seconds; one that takes longer never ends
@@ -27,25 +27,37 @@ Chunks: TypeAlias = AsyncIterator[bytes]
 Open: TypeAlias = Callable[[Door], AbstractAsyncContextManager[Chunks]]
 
 
-async def follow(chunks: Chunks, reader: Reader, heard: Callable[[Heard], None]) -> None:
-    """Pass on what is heard until the stream ends; raise an error if it does so too early.
+async def follow(chunks: Chunks, reader: Reader) -> AsyncGenerator[Heard, None]:
+    """Yield what is heard until the stream ends; raise an error if it does so too early.
 
     Messages count, not bytes: whoever sends a byte now and then is as silent as one who does not.
     """
     now = asyncio.get_running_loop().time
     must_be_complete = now() + LONGEST_SNAPSHOT
-
-    def due() -> float:
-        silent = now() + SILENCE
-        return silent if reader.is_complete else min(silent, must_be_complete)
-
-    try:
-        async with asyncio.timeout_at(due()) as timer:
-            async for chunk in chunks:
-                for one in reader.receive(chunk):
-                    heard(one)
-                    timer.reschedule(due())
-    except TimeoutError:
-        raise Unreachable("the catalogue has fallen silent") from None
+    silent = now() + SILENCE
+    while True:
+        due = silent if reader.is_complete else min(silent, must_be_complete)
+        try:
+            async with asyncio.timeout_at(due):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            raise Unreachable("the catalogue has fallen silent") from None
+        if chunk is None:
+            break
+        for one in reader.receive(chunk):
+            silent = now() + SILENCE
+            yield one
     if not reader.is_complete:
         raise Unreachable("the catalogue broke off before it was complete")
+
+
+async def snapshot(chunks: Chunks, reader: Reader) -> tuple[Hello, Snapshot]:
+    """Return the first thing that is heard, and everything that is offered then."""
+    hello: Hello | None = None
+    async with aclosing(follow(chunks, reader)) as heard:
+        async for one in heard:
+            if isinstance(one, Hello):
+                hello = one
+            elif isinstance(one, Snapshot) and hello is not None:
+                return hello, one
+    raise Unreachable("the catalogue broke off before it was complete")

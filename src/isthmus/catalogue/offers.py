@@ -5,7 +5,7 @@ happened is kept for it, but what it was told last.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -28,10 +28,10 @@ class Entry:
 
 
 class Offers:
-    """Everything that is offered. ``hello`` is None until this cluster is known completely."""
+    """Everything that is offered. ``hello`` returns None while this cluster is not known."""
 
-    def __init__(self) -> None:
-        self.hello: Hello | None = None
+    def __init__(self, hello: Callable[[], Hello | None]) -> None:
+        self._hello = hello
         self._entries: dict[Key, Entry] = {}
         self._permits: dict[str, tuple[Permit, ...]] = {}
         self._streams: dict[str, set[Stream]] = {}
@@ -44,10 +44,12 @@ class Offers:
 
     def put(self, key: Key, offer: Offer | None) -> None:
         """Let ``key`` offer this from now on, or nothing."""
-        if offer is None:
-            self._entries.pop(key, None)
-        else:
-            self._entries[key] = Entry(offering(offer), offer.labels)
+        before = self._entries.pop(key, None)
+        after = None if offer is None else Entry(offering(offer), offer.labels)
+        if after is not None:
+            self._entries[key] = after
+        if after == before:
+            return
         for known in self._streams.values():
             for stream in known:
                 stream.touch((key,))
@@ -67,14 +69,15 @@ class Offers:
 
     def open(self, cluster: str) -> "Stream":
         """Begin a stream for ``cluster``; raise an error if it cannot have one."""
-        if self.hello is None or self._closed:
+        hello = self._hello()
+        if hello is None or self._closed:
             raise Unavailable("this cluster is not known completely yet")
         if not self.is_permitted(cluster):
             raise Forbidden(f"cluster {cluster} has no Grant here")
         known = self._streams.setdefault(cluster, set())
         if len(known) >= MOST_STREAMS:
             raise Unavailable(f"cluster {cluster} has {len(known)} streams already")
-        stream = Stream(self, cluster, self.hello)
+        stream = Stream(self, cluster, hello)
         known.add(stream)
         return stream
 

@@ -67,6 +67,43 @@ def places(slices: Iterable[EndpointSlice], port: str) -> tuple[Place, ...]:
     return tuple(sorted(_served(_usable(_offered(slices, port))), key=_order))
 
 
+def site(
+    domain: str,
+    api: tuple[Service, Iterable[EndpointSlice]],
+    ours: Iterable[EndpointSlice],
+    *,
+    allow_loopback: bool,
+) -> Site:
+    """Return the site of a cluster whose API has that Service, and where we are in those slices."""
+    service, slices = api
+    virtual = frozenset(
+        Place(address=ip, port=port.port)
+        for ip in map(_canonical, service.spec.cluster_ips)
+        for port in service.spec.ports
+        if ip is not None
+    )
+    own = _occupied(ours)
+    # On a loopback address there are others beside us, so that only the very ports are closed.
+    hosts = frozenset(one.address for one in own if not ip_address(one.address).is_loopback)
+    return Site(
+        domain=domain,
+        closed=virtual | _occupied(slices) | own,
+        closed_hosts=hosts,
+        allow_loopback=allow_loopback,
+    )
+
+
+def _occupied(slices: Iterable[EndpointSlice]) -> frozenset[Place]:
+    """Return all places that slices name, ready or not."""
+    return frozenset(
+        place
+        for one in slices
+        for port in one.ports
+        if port.port is not None
+        for place in _served(_Offered(endpoint, port.port) for endpoint in one.endpoints)
+    )
+
+
 def _authority(export: Export, hostname: str, site: Site) -> str:
     return names.authority(export.namespace, export.name, site.domain, hostname)
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from isthmus.kube.election import identity
 from isthmus.model.errors import Permanent
-from isthmus.model.syntax import is_dns_label
+from isthmus.model.identities import MESH_DOMAIN, NotAnIdentity, check_mesh_domain
+from isthmus.model.syntax import is_dns_label, is_subdomain
 
 
 class BadOption(Permanent):
@@ -19,6 +20,8 @@ class Config:
 
     cluster_name: str
     namespace: str = "isthmus"  # of the controller itself, its Lease and its links' Secrets
+    mesh_domain: str = MESH_DOMAIN  # the same in all clusters that are to be joined
+    cluster_domain: str = "cluster.local"  # of this cluster's own Services
     identity: str = field(default_factory=identity)
     workers: int = 16
     allow_loopback: bool = False  # may targets be on this machine? For tests and the demo
@@ -34,6 +37,12 @@ class Config:
                     f"--{option} {value[:63]!r}: must be a DNS label: lower-case letters, digits "
                     "and dashes, at most 63"
                 )
+        try:
+            check_mesh_domain(self.mesh_domain)
+        except NotAnIdentity as error:
+            raise BadOption(f"--mesh-domain: {error}") from error
+        if not is_subdomain(self.cluster_domain):
+            raise BadOption(f"--cluster-domain {self.cluster_domain[:63]!r}: must be a DNS name")
         for one in self.local_cidrs:
             try:
                 ip_network(one)

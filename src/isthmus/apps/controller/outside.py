@@ -4,10 +4,13 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
+from isthmus.catalogue.errors import NoIdentity
+from isthmus.catalogue.following import Chunks, Door, Open
 from isthmus.kube.access import Access
 from isthmus.kube.client import Client
 from isthmus.kube.http import HttpTransport
@@ -42,16 +45,25 @@ def _connect(access: Access) -> Transport:
     return HttpTransport(access.server)
 
 
+def _without_identity(door: Door) -> AbstractAsyncContextManager[Chunks]:
+    raise NoIdentity(
+        f"link {door.cluster}: this controller has no certificate, without which no gateway lets "
+        "it in; give it an issuer, or set via: api"
+    )
+
+
 def _end() -> None:
     os._exit(1)  # whatever still runs must not go on, not even to clean up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """``client`` talks to this cluster; ``connect`` makes the way to another one."""
+    """``client`` talks to this cluster; ``connect`` makes the way to another one's API, and
+    ``catalogue`` to its catalogue."""
 
     client: Client
     connect: Callable[[Access], Transport] = _connect
+    catalogue: Open = _without_identity
     network: Network = field(default_factory=SystemNetwork)
     clock: Clock = field(default_factory=SystemClock)
     random: Random = field(default_factory=Random)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 from isthmus.apps.controller.outside import Outside
-from isthmus.apps.controller.remote import Remote
+from isthmus.apps.controller.remote import Listing
 from isthmus.kube.client import Client
 from isthmus.kube.reflect import Source, reflect
 from isthmus.kube.reflector import Reflector, State
@@ -18,8 +18,8 @@ from isthmus.runtime.cache import Event, Listed
 from isthmus.runtime.workqueue import Lane
 
 T = TypeVar("T")
-Complete: TypeAlias = Callable[[Remote], None]
-Changed: TypeAlias = Callable[[Remote, set[Key], Lane], None]
+Complete: TypeAlias = Callable[[Listing], None]
+Changed: TypeAlias = Callable[[Listing, set[Key], Lane], None]
 
 LOOK = 2.0  # seconds between two looks at how it goes
 
@@ -60,7 +60,7 @@ class Reading:
         self, complete: Complete, changed: Changed, look: Callable[["Reading"], None]
     ) -> None:
         """Read for ever; tell when the first reading is complete, then what changes."""
-        remote = Remote()
+        remote = Listing()
         self._look = look
 
         def passed_on(keys: set[Key], listed: bool, was_synced: bool) -> None:

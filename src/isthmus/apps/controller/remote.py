@@ -1,6 +1,10 @@
-"""One reading of a target: its selected Services with their slices, as they are digested."""
+"""One reading of a target: what it offers, be it read from its API or from its catalogue."""
+
+from collections.abc import Set
+from typing import Protocol
 
 from isthmus.core.export import digest
+from isthmus.core.offer import Offer
 from isthmus.model.exports import Export, Refused
 from isthmus.model.links import Link
 from isthmus.model.names import SERVICE_NAME
@@ -14,8 +18,24 @@ def service_of(one: EndpointSlice) -> tuple[Key, ...]:
     return (Key(one.metadata.namespace, name),) if name else ()
 
 
-class Remote:
-    """Complete once both kinds are: a set whose slices are missing would look empty."""
+class Remote(Protocol):
+    """Everything that is decided about a target is decided from this."""
+
+    @property
+    def keys(self) -> Set[Key]:
+        """The Services about which there is something to say."""
+        ...
+
+    def digest(self, key: Key, link: Link) -> Export | Refused | None:
+        """Say what the Service ``key`` offers through ``link``; None if nothing."""
+        ...
+
+
+class Listing:
+    """A target's selected Services and their slices, as its API lists them.
+
+    Complete once both kinds are: a set whose slices are missing would look empty.
+    """
 
     def __init__(self) -> None:
         self.services: Cache[Key, Service] = Cache(lambda one: one.metadata.key)
@@ -25,6 +45,10 @@ class Remote:
     @property
     def synced(self) -> bool:
         return self.services.synced and self.slices.synced
+
+    @property
+    def keys(self) -> Set[Key]:
+        return self.services.objects.keys()
 
     def fold_services(self, event: Event[Key, Service]) -> set[Key]:
         """Take ``event`` in and return the Services that it is about."""
@@ -41,12 +65,32 @@ class Remote:
         }
 
     def digest(self, key: Key, link: Link) -> Export | Refused | None:
-        """Say what the Service ``key`` offers through ``link``; None if nothing.
-
-        The server was asked for what the selector picks, but its word is not taken for it.
-        """
+        """As in :class:`Remote`. The server was asked for what the selector picks, but its word
+        is not taken for it."""
         service = self.services.objects.get(key)
         if service is None or not link.spec.selector.selects(service.metadata.labels):
             return None
         slices = (self.slices.objects[one] for one in sorted(self._by_service[key]))
         return digest(service, slices)
+
+
+class Catalogued:
+    """A target's exports, as its catalogue offers them."""
+
+    def __init__(self) -> None:
+        self._offers: Cache[Key, Offer] = Cache(lambda one: one.said.key)
+
+    @property
+    def keys(self) -> Set[Key]:
+        return self._offers.objects.keys()
+
+    def fold(self, event: Event[Key, Offer]) -> set[Key]:
+        """Take ``event`` in and return the Services that it is about."""
+        return {change.key for change in self._offers.fold(event)}
+
+    def digest(self, key: Key, link: Link) -> Export | Refused | None:
+        """As in :class:`Remote`: the target offers what it has, and the link chooses."""
+        offer = self._offers.objects.get(key)
+        if offer is None or not link.spec.selector.selects(offer.labels):
+            return None
+        return offer.said

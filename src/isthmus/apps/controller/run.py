@@ -12,6 +12,8 @@ from typing import TypeVar
 from isthmus.apps.controller.admin import serve
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.expected import Expected
+from isthmus.apps.controller.exporting import LOOSE, MARKED, Exporting
+from isthmus.apps.controller.granting import Granting
 from isthmus.apps.controller.lag import Lag
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.sessions import Sessions
@@ -23,11 +25,19 @@ from isthmus.kube.lease import Candidate
 from isthmus.kube.reflect import Emit, Source, reflect
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.requests import EVERYTHING, Selection
-from isthmus.kube.resources import ENDPOINT_SLICES, LINKS, NAMESPACES, SERVICES, Resource
+from isthmus.kube.resources import (
+    ENDPOINT_SLICES,
+    GRANTS,
+    LINKS,
+    NAMESPACES,
+    SERVICES,
+    Resource,
+)
 from isthmus.model.errors import IsthmusError
+from isthmus.model.grants import Grant
 from isthmus.model.links import Link
 from isthmus.model.names import MANAGED_BY, MANAGER, SERVICE_NAME
-from isthmus.model.objects import Key
+from isthmus.model.objects import Key, Service
 from isthmus.runtime.cache import Event
 from isthmus.runtime.work import work
 from isthmus.runtime.workqueue import WorkQueue
@@ -63,6 +73,8 @@ class Controller:
             outside.overrun,
         )
         leading = self.election.still_leading
+        self.exporting = Exporting(config, lambda: self.state.own_uid)
+        self.granting = Granting(self.exporting.grants.objects, outside, leading)
         self.writer = Writer(outside.client, self.state, expected, self.queue, leading)
         self.upkeep = Upkeep(self.state, outside, config, leading, self._is_busy)
 
@@ -71,17 +83,22 @@ class Controller:
         state = self.state
         ours = Selection(labels=f"{MANAGED_BY}={MANAGER}")
         egress = Selection(namespace=self.config.namespace, labels=f"{SERVICE_NAME}={EGRESS}")
+        own = Selection(namespace=self.config.namespace, labels=SERVICE_NAME)
         async with asyncio.TaskGroup() as group:
             leading = group.create_task(self._once_synced(self._lead))
             others = [
                 group.create_task(part)
                 for part in (
                     self._reflect(NAMESPACES, EVERYTHING, state.fold_namespaces),
-                    self._reflect(SERVICES, EVERYTHING, state.fold_services),
+                    self._reflect(SERVICES, EVERYTHING, self._fold_services),
                     self._reflect(ENDPOINT_SLICES, ours, state.fold_slices),
                     self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
                     self._reflect(ENDPOINT_SLICES, API_SERVERS, state.local.fold_api_servers),
                     self._reflect(LINKS, EVERYTHING, self._fold_links),
+                    self._reflect(ENDPOINT_SLICES, MARKED, self.exporting.fold_marked),
+                    self._reflect(ENDPOINT_SLICES, LOOSE, self.exporting.fold_loose),
+                    self._reflect(ENDPOINT_SLICES, own, self.exporting.fold_ours),
+                    self._reflect(GRANTS, EVERYTHING, self._fold_grants),
                     self._once_synced(self.sessions.run),
                     self.lag.run(self.outside.clock),
                     serve(self),
@@ -114,9 +131,18 @@ class Controller:
     async def _write(self) -> None:
         """What only one replica does."""
         async with asyncio.TaskGroup() as group:
-            upkeep = group.create_task(self.upkeep.run())
+            others = [group.create_task(one.run()) for one in (self.upkeep, self.granting)]
             await work(self.queue, self.writer.reconcile, self.config.workers)
-            upkeep.cancel()
+            for task in others:
+                task.cancel()
+
+    def _fold_services(self, event: Event[Key, Service]) -> None:
+        self.state.fold_services(event)
+        self.exporting.fold_services(event)
+
+    def _fold_grants(self, event: Event[Key, Grant]) -> None:
+        self.exporting.fold_grants(event)
+        self.granting.fold(event)
 
     def _fold_links(self, event: Event[Key, Link]) -> None:
         self.state.fold_links(event)

@@ -3,7 +3,12 @@
 The first word came over a watch; this one is a plain, consistent list, read page by page.
 """
 
-from isthmus.apps.controller.remote import Remote
+from collections.abc import Awaitable, Callable
+
+from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.remote import Listing, Remote
+from isthmus.apps.controller.state import State
+from isthmus.apps.controller.target import Target
 from isthmus.core.dusk import Held
 from isthmus.core.link import passing
 from isthmus.kube.client import Client
@@ -12,7 +17,28 @@ from isthmus.kube.resources import ENDPOINT_SLICES, SERVICES
 from isthmus.model.exports import Export
 from isthmus.model.links import Link
 from isthmus.model.names import SERVICE_NAME
+from isthmus.runtime.backoff import Backoff, Retries
 from isthmus.runtime.cache import Listed
+
+BACKOFF = Backoff(first=1.0, cap=60.0)
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 2.0  # seconds before the second look at a mass loss
+
+
+async def look_twice(
+    state: State, target: Target, outside: Outside, confirmed: Callable[[Held], Awaitable[bool]]
+) -> None:
+    """Ask for a second opinion whenever a guard holds a mass loss, for ever."""
+    retries = Retries(BACKOFF, outside.random)
+    while True:
+        await target.doubt.wait()
+        await outside.clock.sleep(outside.random.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
+        held = target.held
+        if not held:
+            retries.reset()
+        elif await confirmed(held):
+            state.confirm(target.uid, held)
+        else:
+            await outside.clock.sleep(retries.failed())
 
 
 async def second_look(client: Client, link: Link, held: Held) -> bool:
@@ -25,10 +51,15 @@ async def second_look(client: Client, link: Link, held: Held) -> bool:
         return False
     if held.exports and not slices.objects:
         return False  # every cluster has at least the endpoints of its own API
-    remote = Remote()
+    remote = Listing()
     remote.fold_services(Listed(services.objects))
     remote.fold_slices(Listed(slices.objects))
-    digests = (remote.digest(key, link) for key in remote.services.objects)
+    return is_confirmed(held, remote, link)
+
+
+def is_confirmed(held: Held, remote: Remote, link: Link) -> bool:
+    """Tell whether another reading of the target says the same about what is held."""
+    digests = (remote.digest(key, link) for key in remote.keys)
     exports = passing((one for one in digests if isinstance(one, Export)), link)
     return held.is_confirmed(exports, link)
 

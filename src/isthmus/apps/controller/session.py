@@ -11,22 +11,22 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.meeting import duplicate, identify, outcome
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.reading import Reading
 from isthmus.apps.controller.remote import Remote
-from isthmus.apps.controller.second import second_look
+from isthmus.apps.controller.second import look_twice, second_look
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.target import UNKNOWN, Contact
 from isthmus.core.dusk import Held
 from isthmus.kube.client import Client
-from isthmus.kube.errors import BadConfig, Untrusted
-from isthmus.kube.pinned import IdentityChanged, Pinned
+from isthmus.kube.pinned import Pinned
 from isthmus.kube.reflect import Source, reflect
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import SECRETS
 from isthmus.kube.restricted import Policy, load
-from isthmus.model.errors import IsthmusError, Permanent
+from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key, Secret
 from isthmus.runtime.backoff import Backoff, Retries
 from isthmus.runtime.cache import Event, Listed, Put
@@ -37,15 +37,6 @@ log = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first=1.0, cap=60.0)
 FIELD = "kubeconfig"  # of the Secret
-SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 2.0  # seconds before the second look at a mass loss
-
-
-class LinkToSelf(Permanent):
-    """The target is the cluster that this controller runs in."""
-
-
-class DuplicateTarget(Permanent):
-    """An older link leads to the same cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +82,7 @@ class Session:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow_secret())
-            group.create_task(self._look_twice())
+            group.create_task(look_twice(self._state, self._target, self._outside, self._confirmed))
             async for wanted in self._wanted.follow():
                 if self._trying is not None:
                     self._trying.cancel()
@@ -140,7 +131,7 @@ class Session:
             try:
                 client = self._connected(wanted)
             except IsthmusError as error:
-                self._fail(_contact(error))
+                self._fail(outcome(error))
                 await self._outside.clock.sleep(retries.failed())
                 continue
             self._clients.add(client)
@@ -181,16 +172,13 @@ class Session:
                 self._target.unreadable = reading.unreadable
                 self._divergences = reading.divergences
             if self._target.rival:
-                self._fail(_contact(self._duplicate()))
+                self._fail(outcome(duplicate(self._target)))
             elif task is not self._current and not reading.is_live and reading.error is not None:
-                self._fail(_contact(reading.error))
+                self._fail(outcome(reading.error))
             elif task is self._current and self._trouble is None and self._bad_secret is None:
                 self._meet(_live_or(reading.error, is_live=reading.is_live))
 
         await reading.run(complete, changed, look)
-
-    def _duplicate(self) -> DuplicateTarget:
-        return DuplicateTarget(f"link {self._target.rival} leads to the same cluster")
 
     def _fail(self, contact: Contact) -> None:
         """Say what keeps the newest reading from replacing the current one."""
@@ -210,36 +198,7 @@ class Session:
         self._state.meet(self._uid, replace(contact, is_live=self._is_live))
 
     def _identify(self, cluster_uid: str) -> None:
-        """Refuse any cluster but the link's own; at the first contact, make it its own."""
-        state, target = self._state, self._target
-        target.answering = cluster_uid
-        if cluster_uid == state.own_uid:
-            raise LinkToSelf("the target is the cluster that this controller runs in")
-        if not target.pinned:
-            state.pin(self._uid, cluster_uid)
-        if target.rival:
-            raise self._duplicate()
-        if target.pinned != cluster_uid:
-            raise IdentityChanged(
-                f"the cluster that answers has the UID {cluster_uid}, not {target.pinned}; "
-                "if it was rebuilt on purpose, clear status.clusterUID of the link"
-            )
-
-    async def _look_twice(self) -> None:
-        """Ask for a second opinion whenever a guard holds a mass loss."""
-        random, clock = self._outside.random, self._outside.clock
-        retries = Retries(BACKOFF, random)
-        while True:
-            await self._target.doubt.wait()
-            await clock.sleep(random.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
-            held = self._target.held
-            if not held:
-                retries.reset()
-                continue
-            if await self._confirmed(held):
-                self._state.confirm(self._uid, held)
-            else:
-                await clock.sleep(retries.failed())
+        identify(self._state, self._target, cluster_uid)
 
     async def _confirmed(self, held: Held) -> bool:
         if self._client is None:
@@ -256,18 +215,7 @@ class Session:
         return agreed
 
 
-def _contact(error: IsthmusError) -> Contact:
-    match error:
-        case BadConfig():
-            reason = "BadCredentials"
-        case Untrusted():
-            reason = "TLSVerify"
-        case _:
-            reason = type(error).__name__
-    return Contact(False, reason, str(error))
-
-
 def _live_or(error: IsthmusError | None, *, is_live: bool) -> Contact:
     if is_live:
         return Contact(True, "Connected")
-    return UNKNOWN if error is None else _contact(error)
+    return UNKNOWN if error is None else outcome(error)

@@ -9,23 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.following import Following
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.prober import Prober
 from isthmus.apps.controller.probes import Probes
 from isthmus.apps.controller.session import Session
 from isthmus.apps.controller.state import State
-from isthmus.apps.controller.target import Contact, Target
-
-NO_CATALOGUE = Contact(
-    False, "NotSupported", "this version reads targets by their API only; set via: api"
-)
+from isthmus.apps.controller.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    session: Session
+    session: Session | Following
     task: asyncio.Task[None]
-    secret: str
+    way: tuple[str, str]  # by which it reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Sessions:
         self._changed = asyncio.Event()
 
     @property
-    def by_cluster(self) -> Mapping[str, Session]:
+    def by_cluster(self) -> Mapping[str, Session | Following]:
         """The sessions that run, by the names of their targets."""
         return {
             target.link.cluster: self._running[uid].session
@@ -71,7 +68,7 @@ class Sessions:
     def _end_unwanted(self) -> None:
         for uid, running in list(self._running.items()):
             target = self._state.targets.get(uid)
-            if target is None or not _is_read(target) or _secret(target) != running.secret:
+            if target is None or target.is_ending or _way(target) != running.way:
                 del self._running[uid]
                 running.task.cancel()
         for uid, probing in list(self._probing.items()):
@@ -85,20 +82,17 @@ class Sessions:
         if target.uid not in self._probing:
             prober = Prober(target, self._state, self._outside, self._config, self.probes)
             self._probing[target.uid] = Probing(start(prober.run()), cluster)
-        if not _is_read(target):
-            if target.link.spec.via == "gateway":
-                self._state.meet(target.uid, NO_CATALOGUE)
-        elif target.uid in self._running:
+        if target.is_ending:
+            return
+        if target.uid in self._running:
             self._running[target.uid].session.refresh()
         else:
-            session = Session(target.uid, self._state, self._outside, self._config)
+            reads = Session if target.link.spec.via == "api" else Following
+            session = reads(target.uid, self._state, self._outside, self._config)
             task = start(session.run(), name=f"link {cluster}")
-            self._running[target.uid] = Running(session, task, _secret(target))
+            self._running[target.uid] = Running(session, task, _way(target))
 
 
-def _is_read(target: Target) -> bool:
-    return target.link.spec.via == "api" and not target.is_ending
-
-
-def _secret(target: Target) -> str:
-    return target.link.spec.credentials_secret
+def _way(target: Target) -> tuple[str, str]:
+    """Return what a session is made for; with another, another takes its place."""
+    return target.link.spec.via, target.link.spec.credentials_secret

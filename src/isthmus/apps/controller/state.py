@@ -175,6 +175,15 @@ class State:
             self._find_rivals()
             self._changed(target)
 
+    def place(self, uid: str, domain: str) -> None:
+        """Take in which cluster domain the target says it has."""
+        target = self.targets.get(uid)
+        if target is not None and target.domain != domain:
+            target.domain = domain
+            target.link = target.placed(target.link)
+            if target.is_synced:
+                self._reclaim(target)
+
     def probed(self, uid: str, alive: bool, known: bool | None) -> None:
         """Take in the gateway's health; ``known`` is None until a probe was conclusive."""
         target = self.targets.get(uid)
@@ -219,7 +228,7 @@ class State:
             changed = True
         else:
             known, before = target.link, (target.is_armed, target.is_ending)
-            target.link = link
+            link = target.link = target.placed(link)
             if known.status.cluster_uid and not link.status.cluster_uid:
                 target.pinned = ""  # somebody wants whatever cluster answers next to be pinned
             changed = known.spec != link.spec or before != (target.is_armed, target.is_ending)
@@ -249,7 +258,10 @@ class State:
 
     def _recorded_addresses(self, link: Link) -> tuple[str, ...]:
         """Return the gateway's addresses as our slices have them: until its names are resolved,
-        nobody knows better. Somebody may have edited one of them, so that most have to agree."""
+        nobody knows better. Somebody may have edited one of them, so that most have to agree. With
+        our own data plane they have the egress's addresses, which are no gateway's."""
+        if link.spec.data_plane == "envoy":
+            return ()
         found: dict[Key, set[str]] = {}
         for one in map(self._slice, self.owned_slices[link.uid]):
             plain = (each for each in one.endpoints if each.hostname is None)

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from isthmus.apps.controller.remote import Remote
 from isthmus.core.dusk import Held, is_dark, kept
 from isthmus.core.guard import Guard
@@ -32,6 +34,7 @@ class Target:
 
     def __init__(self, link: Link) -> None:
         self.link = link
+        self.domain = ""  # of the target, by its own word; the link's counts until that is heard
         self.remote: Remote | None = None
         self.admitted = Admitted.by(link.spec)
         self.refused: dict[Key, Refused] = {}
@@ -49,6 +52,12 @@ class Target:
         self.gateway_addresses: tuple[str, ...] = ()
         self.refused_addresses: tuple[str, ...] = ()  # of the gateway, each with the reason
         self.unreadable: dict[Key, str] = {}
+
+    def placed(self, link: Link) -> Link:
+        """Return ``link`` with the domain that the target says it has, if it has said so."""
+        if not self.domain or link.spec.via == "api":
+            return link
+        return replace(link, spec=replace(link.spec, cluster_domain=self.domain))
 
     @property
     def uid(self) -> str:
@@ -119,8 +128,8 @@ class Target:
         if self.remote is None or not self.is_armed:
             self.kept.clear()
             return
-        known = self.remote.services.objects
-        for key in (*known, *(self.kept.keys() - known.keys())):
+        known = self.remote.keys
+        for key in (*known, *(self.kept.keys() - known)):
             self.digest(key)
 
     def digest(self, key: Key) -> set[Key]:
