@@ -14,6 +14,7 @@ from isthmus.embedded.kinds import admission, causes
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.kinds.refusals import bad_request, invalid
 from isthmus.embedded.patches.apply import FieldManager, manager_name
+from isthmus.embedded.patches.patch import whole
 from isthmus.embedded.state.registry import Registry
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
@@ -21,6 +22,7 @@ from isthmus.model.wire import Json, JsonObject
 BODY_LIMIT = 3 * 1024 * 1024
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DIGITS = 19  # of the largest number with 64 bits
+_LONGEST_NUMBER = 256  # characters, in YAML
 _SHOWN = 30  # bytes of a broken body that the refusal quotes
 _SHAPES = {
     dict: "object",
@@ -124,19 +126,34 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Json:
+    """A number as Kubernetes reads it: 1:30 is text, and not ninety."""
+    text = str(loader.construct_scalar(node))
+    if ":" in text:
+        return text
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError("number out of range")
+    whole_number = node.tag.endswith(":int")
+    return (loader.construct_yaml_int if whole_number else loader.construct_yaml_float)(node)
+
+
+for _tag in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _number)
+
+
 def _yaml(body: bytes) -> Json:
     """YAML; most of it is JSON, which decodes a hundred times faster."""
     try:
         return msgspec.json.decode(body)
     except msgspec.DecodeError:
-        return yaml.load(body, Loader=_Loader)
+        return whole(yaml.load(body, Loader=_Loader))
 
 
 def decoded(body: bytes, content_type: str, kind: str) -> JsonObject:
     """The object in a body of some kind; refuses what is neither JSON nor YAML."""
     try:
         found = _yaml(body) if content_type in (YAML, APPLY) else msgspec.json.decode(body)
-    except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
         raise _unrecognized(body, kind, _complaint(body, str(error))) from None
     if not isinstance(found, dict | None):
         why = f"json: cannot unmarshal {_shape(found)} into Go value"

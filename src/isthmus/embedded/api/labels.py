@@ -13,7 +13,7 @@ Requirement = Callable[[Mapping[str, str]], bool]
 _TOKEN = re.compile(r"\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+)")
 _SYMBOLS = frozenset(("", "==", "!=", *"=!<>(),"))
 _OPERATORS = ("in", "notin", "=", "==", "!=", "gt", "lt")
-_INTEGER = re.compile(r"[+-]?\d+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")  # more do not fit into 64 bits
 
 
 def requirements(text: str) -> list[Requirement]:
@@ -93,10 +93,11 @@ def _values(tokens: _Tokens) -> list[str]:
 
 def _compared(key: str, operator: str, values: list[str]) -> Requirement:
     if operator in "<>":
-        if not _INTEGER.fullmatch(values[0]):
+        limit = _integer(values[0])
+        if limit is None:
             why = "for 'Gt', 'Lt' operators, the value must be an integer"
-            _check([causes.invalid("values[0]", values[0], why)])
-        return _ordered(key, operator, int(values[0]))
+            raise _wrong([causes.invalid("values[0]", values[0], why)])
+        return _ordered(key, operator, limit)
     _check(
         [
             causes.invalid(f"values[{index}][{key}]", value, why)
@@ -112,17 +113,27 @@ def _compared(key: str, operator: str, values: list[str]) -> Requirement:
 
 def _ordered(key: str, operator: str, limit: int) -> Requirement:
     def matches(labels: Mapping[str, str]) -> bool:
-        held = labels.get(key, "")
-        if not _INTEGER.fullmatch(held):
+        held = _integer(labels.get(key, ""))
+        if held is None:
             return False
-        return int(held) > limit if operator == ">" else int(held) < limit
+        return held > limit if operator == ">" else held < limit
 
     return matches
 
 
+def _integer(text: str) -> int | None:
+    """The number that a text is, if it has at most 64 bits."""
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None
+
+
 def _check(wrong: list[Cause]) -> None:
     if wrong:
-        raise _unparsed(", ".join(f"{cause.field}: {cause.message}" for cause in wrong))
+        raise _wrong(wrong)
+
+
+def _wrong(found: list[Cause]) -> Exception:
+    return _unparsed(", ".join(f"{cause.field}: {cause.message}" for cause in found))
 
 
 def _unparsed(why: str) -> Exception:

@@ -3,12 +3,15 @@
 import re
 from fractions import Fraction
 
-_SPELLING = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
+_SPELLING = re.compile(
+    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?"
+)
 _BINARY = {f"{letter}i": Fraction(1024) ** power for power, letter in enumerate("KMGTPE", 1)}
 _DECIMAL = {
     suffix: Fraction(1000) ** power
     for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), -3)
 }
+LONGEST = 256  # characters; whatever has more is no amount of anything
 _WRONG = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -19,6 +22,8 @@ def canonical(text: str) -> str:
     match = _SPELLING.fullmatch(text)
     if match is None:
         raise ValueError(_WRONG)
+    if len(text) > LONGEST:
+        raise ValueError("unable to parse numeric part of quantity")
     number, suffix = Fraction(match[1]), match[2] or ""
     if suffix in _BINARY:
         return _spelled(number * _BINARY[suffix], {**_BINARY, "": Fraction(1)})

@@ -11,6 +11,7 @@ from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 
 MAX_OPERATIONS = 10_000
+MOST_DIGITS = 10  # of an index; no body has room for more items
 
 
 def apply(operations: Sequence[JsonObject], document: JsonObject) -> JsonObject:
@@ -83,7 +84,9 @@ def _child(node: Json, token: str, *, required: bool) -> Json:
 
 
 def _index(token: str, highest: int) -> int:
-    if not token.isascii() or not token.isdigit() or int(token) > highest:
+    # Python refuses to read thousands of digits at all, so they are counted first.
+    is_number = token.isascii() and token.isdigit() and len(token) <= MOST_DIGITS
+    if not is_number or int(token) > highest:
         raise refused()
     return int(token)
 

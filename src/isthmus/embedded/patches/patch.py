@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 from isthmus.embedded.kinds import causes, shapes
 from isthmus.embedded.kinds.kind import Kind
@@ -14,6 +15,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
+_HALF = re.compile("[\ud800-\udfff]")
 _GO_NAMES = {str: "string", bool: "bool", int: "number", float: "number", list: "array"}
 
 
@@ -94,11 +96,32 @@ def _json_patched(current: JsonObject, body: bytes) -> JsonObject:
 
 def _decoded(body: bytes, prefix: str) -> Json:
     try:
-        return json.loads(body)
+        return whole(json.loads(body))
     except ValueError as error:
         ended = isinstance(error, json.JSONDecodeError) and error.pos >= len(error.doc.rstrip())
         text = "unexpected end of JSON input" if ended else str(error)
         raise Refusal(400, "BadRequest", prefix + text) from error
+
+
+def whole(value: Json) -> Json:
+    """``value`` as Go's decoders have it: with a sign in place of each half of a character, and
+    with text for keys.
+
+    JSON can escape one half of a surrogate pair; Python keeps it, and nothing can encode it. YAML
+    can have numbers for keys.
+    """
+    if isinstance(value, str):
+        if not _HALF.search(value):
+            return value
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [whole(one) for one in value]
+    if isinstance(value, dict):
+        return {
+            whole(name if isinstance(name, str) else json.dumps(name, default=str)): whole(one)
+            for name, one in value.items()
+        }
+    return value
 
 
 def _object(value: Json, prefix: str) -> JsonObject:
