@@ -1,6 +1,7 @@
 """What a pod's mounted service account gives, and what is said when part of it is missing."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,25 @@ async def test_a_rotated_token_is_noticed(tmp_path: Path) -> None:
     assert await credentials.headers() == {"Authorization": "Bearer two"}
 
 
+@pytest.mark.parametrize("what", ["endless", "pipe", "gone", "directory"])
+async def test_a_token_file_that_cannot_be_read_any_more_leaves_the_last_token_in_use(
+    tmp_path: Path, what: str
+) -> None:
+    path = mounted(tmp_path) / "token"
+    credentials = incluster.load(ENVIRONMENT, SystemClock(), tmp_path).credentials
+    assert await credentials.headers() == {"Authorization": "Bearer one"}
+    path.unlink()
+    match what:
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "pipe":
+            os.mkfifo(path)  # whoever opens it waits for a writer
+        case "directory":
+            path.mkdir()
+    assert not await credentials.refresh()
+    assert await credentials.headers() == {"Authorization": "Bearer one"}
+
+
 def test_outside_a_cluster_the_text_says_so() -> None:
     with pytest.raises(BadConfig) as raised:
         incluster.load({"KUBERNETES_SERVICE_HOST": "10.96.0.1"}, SystemClock())
@@ -71,6 +91,12 @@ def test_outside_a_cluster_the_text_says_so() -> None:
             f"{CANARY}\n{CANARY}".encode(),
             "the file holds no usable bearer token",
             id="a token of two lines",
+        ),
+        pytest.param(
+            "token",
+            CANARY.encode() * 10_000,
+            "larger than 65536 bytes; a token is a few thousand",
+            id="a token without end",
         ),
         pytest.param("ca.crt", CANARY.encode(), "not a certificate in PEM", id="no certificate"),
     ],

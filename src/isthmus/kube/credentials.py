@@ -7,6 +7,7 @@ from typing import Protocol
 from isthmus.kube.errors import BadConfig
 from isthmus.runtime.clock import Clock
 
+LARGEST_TOKEN = 64 * 1024  # bytes; no header carries more
 REREAD = 60.0  # seconds: the kubelet rotates projected tokens long before they expire
 
 
@@ -84,9 +85,14 @@ class FileToken:
 def read_token(path: Path, named: str) -> Mapping[str, str]:
     """Return the header for the token in ``path``; ``named`` is what errors call that file."""
     try:
-        text = path.read_bytes()
+        if not path.is_file():
+            raise BadConfig(f"{named}: cannot read the token: not a regular file")
+        with path.open("rb") as file:
+            text = file.read(LARGEST_TOKEN + 1)
     except OSError as error:
         raise BadConfig(f"{named}: cannot read the token: {error.strerror}") from error
+    if len(text) > LARGEST_TOKEN:
+        raise BadConfig(f"{named}: larger than {LARGEST_TOKEN} bytes; a token is a few thousand")
     try:
         return bearer(text.decode("ascii"))
     except ValueError:
