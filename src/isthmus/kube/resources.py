@@ -81,6 +81,7 @@ CONFIG_MAPS = Resource(type=objects.ConfigMap, kind="ConfigMap", plural="configm
 SERVICE_ACCOUNTS = Resource(
     type=objects.ServiceAccount, kind="ServiceAccount", plural="serviceaccounts"
 )
+PODS = Resource(type=objects.Pod, kind="Pod", plural="pods")
 LEASES = Resource(type=objects.Lease, kind="Lease", plural="leases", group="coordination.k8s.io")
 EVENTS = Resource(type=objects.Event, kind="Event", plural="events", group="events.k8s.io")
 LINKS = Resource(

@@ -196,6 +196,41 @@ class ServiceAccount(Value, frozen=True, kw_only=True):
     automount_service_account_token: bool | None = None
 
 
+class PodMetadata(Value, frozen=True, kw_only=True):
+    """A cluster has many pods, and their labels and annotations are most of what they are."""
+
+    name: str
+    namespace: str = ""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name)
+
+
+class PodSpec(Value, frozen=True, kw_only=True):
+    service_account_name: str = ""
+    host_network: bool = False
+
+
+class PodIP(Value, frozen=True, kw_only=True):
+    ip: str = ""
+
+
+class PodStatus(Value, frozen=True, kw_only=True):
+    phase: str = ""
+    pod_ip: str = field(default="", name="podIP")
+    pod_ips: tuple[PodIP, ...] = field(default=(), name="podIPs")
+
+
+class Pod(Value, frozen=True, kw_only=True):
+    """For reading: who runs at which address."""
+
+    metadata: PodMetadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
 class LeaseSpec(Value, frozen=True, kw_only=True):
     """Times are RFC 3339 with exactly six decimals; see :mod:`isthmus.model.times`."""
 
