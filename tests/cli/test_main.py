@@ -47,6 +47,33 @@ def test_misuse_is_explained(arguments: list[str], capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        ("ask", main.Where(None, None)),
+        ("--kubeconfig a --context b ask", main.Where("a", "b")),
+        ("ask --kubeconfig a --context b", main.Where("a", "b")),
+        ("--kubeconfig a ask --context=b", main.Where("a", "b")),
+        ("--context b ask --kubeconfig a", main.Where("a", "b")),
+        ("--context a ask --context b", main.Where(None, "b")),
+    ],
+)
+def test_which_cluster_is_meant_can_be_said_on_both_sides_of_a_command(
+    arguments: str, expected: main.Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[main.Where] = []
+    monkeypatch.setattr(main.cli, "commands", dict(main.cli.commands))
+    main.cli.add_command(click.Command("ask", callback=click.pass_obj(seen.append)))
+    assert main.run(arguments.split()) == 0
+    assert seen == [expected]
+
+
+@pytest.mark.parametrize("command", sorted(main.cli.commands))
+def test_every_command_takes_the_options_that_say_which_cluster_is_meant(command: str) -> None:
+    options = {one for each in main.cli.commands[command].params for one in each.opts}
+    assert {"--kubeconfig", "--context"} <= options
+
+
+@pytest.mark.parametrize(
     "error, code",
     [
         pytest.param(BadConfig("file x: what is\n wrong"), 1, id="permanent"),

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -37,20 +37,48 @@ class Where:
     context: str | None
 
 
+def _where() -> list[click.Parameter]:
+    """The options that say which cluster is meant; typed twice, the last word counts."""
+
+    def chosen(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            ctx.obj = replace(ctx.obj or Where(None, None), **{str(option.name): value})
+
+    texts = {
+        "kubeconfig": ("FILE", "Instead of $KUBECONFIG or ~/.kube/config."),
+        "context": ("NAME", "A context of the kubeconfig; else the current."),
+    }
+    return [
+        click.Option([f"--{name}"], metavar=sign, help=text, expose_value=False, callback=chosen)
+        for name, (sign, text) in texts.items()
+    ]
+
+
+class Commands(click.Group):
+    """Commands that all know which cluster is meant, be it said before their name or after it."""
+
+    def __init__(self, *args: Json, **options: Json) -> None:
+        super().__init__(*args, **options)
+        self.params = [*_where(), *self.params]
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        cmd.params = [*_where(), *cmd.params]
+        super().add_command(cmd, name)
+
+
 @click.group(
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: isthmus demo",
 )
-@click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG or ~/.kube/config.")
-@click.option("--context", metavar="NAME", help="A context of the kubeconfig; else the current.")
 @click.option("-v", "verbose", count=True, help="Say more on stderr; twice: everything.")
 @click.version_option(__version__, prog_name="isthmus", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, kubeconfig: str | None, context: str | None, verbose: int) -> None:
+def cli(ctx: click.Context, verbose: int) -> None:
     """Join Kubernetes clusters by service mirroring."""
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
-    ctx.obj = Where(kubeconfig, context)
+    ctx.obj = ctx.obj or Where(None, None)
 
 
 @cli.command()
@@ -105,8 +133,6 @@ def demo(stay: bool | None, directory: Path | None) -> None:
 
 
 @cli.command()
-@click.option("--kubeconfig", metavar="FILE", help="Of the cluster that gets the mirrors.")
-@click.option("--context", metavar="NAME", help="A context of it; else the current one.")
 @click.option("--cluster-name", required=True, help="What other clusters call this one: east.")
 @click.option("--namespace", default="isthmus", show_default=True, help="Where Secrets are.")
 @click.option("--admin-port", default=9990, show_default=True, help="/metrics /livez /readyz.")
@@ -145,11 +171,9 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
     from isthmus.apps.controller.config import Config
     from isthmus.cli.controller import control
 
-    file = options.pop("kubeconfig") or where.kubeconfig
-    context = options.pop("context") or where.context
     for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
     config = Config(log_format="text" if for_people else "json", **options)
-    asyncio.run(control(config, file, context))
+    asyncio.run(control(config, where.kubeconfig, where.context))
 
 
 @contextmanager
