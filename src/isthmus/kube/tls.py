@@ -51,7 +51,7 @@ def context(server: ApiServer) -> ssl.SSLContext:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
     if server.client_cert_pem and server.client_key_pem:
-        with _as_file(server.client_cert_pem + b"\n" + server.client_key_pem) as path:
+        with as_file(server.client_cert_pem + b"\n" + server.client_key_pem) as path:
             try:
                 # A key with a password must fail here; OpenSSL would ask on the terminal.
                 made.load_cert_chain(path, password=lambda: "")
@@ -62,10 +62,10 @@ def context(server: ApiServer) -> ssl.SSLContext:
 
 
 @contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
+def as_file(content: bytes) -> Iterator[str]:
     """Lend ``content`` a path, because OpenSSL reads keys from files only; leave none behind."""
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("client-certificate")
+        descriptor = os.memfd_create("certificate")
         path = f"/proc/self/fd/{descriptor}"
     else:
         descriptor, path = tempfile.mkstemp()  # readable by nobody else

@@ -24,6 +24,10 @@ FINALIZER = "isthmus.dev/mirrors"
 # Our own workloads: their Services and service accounts have the same names in every cluster.
 CONTROLLER = "isthmus-controller"
 GATEWAY = "isthmus-gateway"
+# What a cluster trusts, and signs with; both in the controller's namespace.
+ISSUER = "isthmus-issuer"  # a Secret with tls.crt and tls.key
+TRUST = "isthmus-trust"  # a ConfigMap
+ANCHORS = "anchors.pem"  # its key
 
 LONGEST_LABEL = 63  # RFC 1123; also the longest name of a Service
 HASH_DIGITS = 8
@@ -41,3 +45,11 @@ def authority(namespace: str, service: str, domain: str, hostname: str = "") -> 
     """Return the full name by which the target cluster knows a Service, or one of its pods."""
     own = f"{service}.{namespace}.svc.{domain}"
     return f"{hostname}.{own}" if hostname else own
+
+
+def audience(cluster: str) -> str:
+    """Return whom a service account's token must be meant for, to be given a certificate.
+
+    It names the cluster: clusters that were copied have the same keys for tokens, and names.
+    """
+    return f"isthmus.dev/{cluster}"
