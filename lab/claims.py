@@ -1,24 +1,20 @@
-"""Ports and folders that belong to one running lab, and to nobody once it has died.
+"""Ports that belong to one running lab, and to nobody once it has died.
 
 A claim is a Unix socket bound to an abstract name: the kernel gives each name out once, and
 takes it back when its holder ends, however it ends. No lock file can be left behind.
 """
 
 import errno
-import shutil
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
-from pathlib import Path
 
 from isthmus.model.errors import Permanent
 
 # Below the range from which Linux picks the ports of outgoing connections (32768 and up), so
 # that no stranger's connection can take a port while a restarted server is away from it.
 PORTS = range(15000, 20000)
-PREFIX = "isthmus-lab-"
 
 
 class NoPorts(Permanent):
@@ -68,24 +64,3 @@ def _can_bind(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-@contextmanager
-def data_directory() -> Iterator[Path]:
-    """A fresh private folder, removed at the end; removes those that dead labs left, too."""
-    for stale in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        abandoned = claim(f"folder/{stale}")
-        if abandoned is not None:
-            with abandoned:
-                shutil.rmtree(stale, ignore_errors=True)
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        claimed = claim(f"folder/{folder}")
-        # Another lab that starts at this moment may take the unclaimed folder for a stale one.
-        if claimed is not None and folder.exists():
-            break
-    with claimed:
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,8 @@ from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 
 from isthmus.model.wire import Json, JsonObject
-from lab.claims import data_directory, free_ports
+from isthmus.runtime.folders import private_folder
+from lab.claims import free_ports
 from lab.papers import Papers, issue
 from lab.process import Process, Supervisor
 from lab.versions import API_SERVER, CONTROLLER_MANAGER, ETCD_SERVER
@@ -100,7 +101,10 @@ def control_plane(settings: Settings | None = None) -> Iterator[ControlPlane]:
     """Start a control plane; end it, and remove its data, when the context ends."""
     settings = settings or Settings()
     first_address = next(ipaddress.ip_network(settings.service_range).hosts())
-    with data_directory() as folder, free_ports(3) as (etcd_port, peer_port, api_port):
+    with (
+        private_folder("isthmus-plane-") as folder,
+        free_ports(3) as (etcd_port, peer_port, api_port),
+    ):
         papers = issue(
             folder,
             names=(

@@ -37,10 +37,12 @@ class Demo:
 
 
 @contextmanager
-def demo(folder: Path) -> Iterator[Demo]:
+def demo(folder: Path, *, temporary: bool = False) -> Iterator[Demo]:
     """Start a demo that stays, wait until it says so, and end it as Ctrl-C would."""
+    where = () if temporary else ("--directory", folder)
+    environment = {**os.environ, "TMPDIR": str(folder)} if temporary else None
     process = subprocess.Popen(
-        [ISTHMUS, "demo", "--stay", "--directory", folder], stdout=subprocess.PIPE, text=True
+        [ISTHMUS, "demo", "--stay", *where], stdout=subprocess.PIPE, text=True, env=environment
     )
     assert process.stdout is not None
     # One that hangs is killed, which ends its output, and with it the loop.
@@ -75,6 +77,17 @@ def test_two_demos_run_side_by_side_and_one_dies(tmp_path: Path) -> None:
         first.process.wait(timeout=10)
         second.run(ISTHMUS, "--context", "west", "check")
     assert second.process.returncode == 0
+
+
+def test_what_a_killed_demo_leaves_behind_goes_with_the_next_one(tmp_path: Path) -> None:
+    with demo(tmp_path, temporary=True) as first:
+        (left,) = tmp_path.iterdir()
+        first.process.kill()
+        first.process.wait(timeout=10)
+        assert (left / "kubeconfig").stat().st_mode & 0o077 == 0
+        with demo(tmp_path, temporary=True):
+            assert not left.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not kubectl.found(), reason="no kubectl on this machine")

@@ -1,15 +1,12 @@
 """Claims keep two labs apart, and die with their holder."""
 
 import os
-import shutil
 import socket
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from lab import claims
-from lab.claims import PREFIX, NoPorts, claim, data_directory, free_ports
+from lab.claims import NoPorts, claim, free_ports
 
 
 def test_a_name_is_held_once_and_can_be_given_back() -> None:
@@ -43,27 +40,6 @@ def test_too_few_ports_are_a_clear_failure(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(claims, "PORTS", ())
     with pytest.raises(NoPorts, match="0 of 3 ports"), free_ports(3):
         pass
-
-
-def test_a_folder_goes_with_its_lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with data_directory() as folder:
-        (folder / "secret").write_text("x")
-        assert folder.stat().st_mode & 0o077 == 0
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_dead_lab_left_is_removed_and_a_living_one_is_spared(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    dead = tmp_path / f"{PREFIX}dead"
-    dead.mkdir()
-    with data_directory() as living, data_directory() as second:
-        assert not dead.exists()
-        assert living.exists()
-        assert second.exists()
-        shutil.rmtree(second)
 
 
 def test_a_long_path_is_a_name_like_any_other() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from isthmus.embedded.fronts.kubeconfigs import kubeconfig
 from isthmus.embedded.fronts.server import Served, serve
 from isthmus.kube.client import Client
 from isthmus.model.errors import Permanent
+from isthmus.runtime.folders import private_folder
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
@@ -123,8 +123,8 @@ def _written(directory: Path | None, served: list[Served]) -> Iterator[Path]:
     """A kubeconfig that only we can read, for as long as the clusters live."""
     content = yaml.safe_dump(kubeconfig(each.entry() for each in served), sort_keys=False)
     if directory is None:
-        with tempfile.TemporaryDirectory(prefix="isthmus-demo-") as made:
-            yield _create(Path(made, "kubeconfig"), content)
+        with private_folder("isthmus-demo-") as made:
+            yield _create(made / "kubeconfig", content)
         return
     path = directory.absolute() / "kubeconfig"
     try:
