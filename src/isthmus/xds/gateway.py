@@ -1,0 +1,208 @@
+"""The gateway: one port, mutual TLS, and exactly the exported ports behind it.
+
+A request says in one header which exported port it is for. Each port is one scope of routes, a
+resource of its own that nothing else shares, so that a change of one service is a small message
+and cannot touch another. A header that names no scope leads nowhere; nothing is derived from SNI or
+Host, and no route forwards what it did not expect.
+
+How things are called: the cluster, endpoints and scope of a port by its authority, its statistics
+``cluster.in|<namespace>|<service>.*``; the connection manager's ``http.gateway.*``, where refusals
+are ``no_route`` (not exported) and ``rbac.denied`` (not granted); the listener's
+``listener.gateway.*``, where ``ssl.fail_verify_*`` and ``ssl.connection_error`` count strangers.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from envoy.config.listener.v3 import listener_pb2
+from envoy.config.route.v3 import scoped_route_pb2
+from envoy.extensions.filters.http.header_mutation.v3 import header_mutation_pb2
+from envoy.extensions.filters.network.connection_limit.v3 import connection_limit_pb2
+
+from isthmus.model.objects import Value
+from isthmus.model.routes import Callers, GatewayRoutes, Inbound
+from isthmus.xds import access, tls, upstream
+from isthmus.xds.http import BUFFER, DESTINATION, NEVER, OURS, connections, http2, without
+from isthmus.xds.resources import Resource, Resources, extension, resource, together
+
+PORT = 4143
+CATALOGUE, CATALOGUE_HOST, CATALOGUE_PATH = "catalogue", "catalogue.isthmus", "/v1/catalogue"
+PROBE, PROBE_HOST, PROBE_PATH = "probe", "probe.isthmus", "/isthmus/probe"
+
+
+class Site(Value, frozen=True, kw_only=True):
+    """Where a gateway stands; the one thing that two replicas may be told differently."""
+
+    address: str
+    own: str  # the file with its own certificate, see isthmus.xds.tls.own_secret
+    port: int = PORT
+
+
+def gateway(routes: GatewayRoutes, site: Site) -> Resources:
+    """Say everything that a gateway needs, except the trust anchors."""
+    return together(
+        chain(
+            (listener(site), probe()),
+            catalogue(routes, site.own),
+            chain.from_iterable(inbound(one) for one in routes.inbound),
+        )
+    )
+
+
+def inbound(one: Inbound) -> tuple[Resource, ...]:
+    """Serve one exported port: what belongs to it, and to nothing else."""
+    return (
+        upstream.cluster(
+            one.authority,
+            f"in|{one.namespace}|{one.service}",
+            {} if one.protocol == "tcp" else {"typed_extension_protocol_options": _speech(one)},
+        ),
+        upstream.endpoints(one.authority, one.places),
+        _tunnel(one) if one.protocol == "tcp" else _requests(one),
+    )
+
+
+def catalogue(routes: GatewayRoutes, own: str) -> Iterator[Resource]:
+    """Lead to the cluster's own controllers, if it is known whom they must prove to be."""
+    if not routes.controller:
+        return
+    yield upstream.cluster(
+        CATALOGUE,
+        CATALOGUE,
+        {
+            "transport_socket": tls.called(tls.own_secret(own), routes.controller, ["http/1.1"]),
+            "typed_extension_protocol_options": upstream.speaking(http_protocol_options={}),
+        },
+    )
+    yield upstream.endpoints(CATALOGUE, routes.catalogue)
+    yield _scope(
+        CATALOGUE,
+        CATALOGUE_HOST,
+        {
+            "match": {"path": CATALOGUE_PATH},
+            "route": {"cluster": CATALOGUE, "timeout": NEVER},
+        },
+        routes.catalogue_callers,
+    )
+
+
+def probe() -> Resource:
+    """Answer whoever has a certificate of the mesh, from the gateway itself."""
+    return _scope(
+        PROBE,
+        PROBE_HOST,
+        {"match": {"path": PROBE_PATH}, "direct_response": {"status": 200}},
+        access.EVERYBODY,
+    )
+
+
+def listener(site: Site) -> Resource:
+    """Open the one port."""
+    requests = connections(
+        "gateway",
+        [
+            *access.filters(),
+            extension(
+                "envoy.filters.http.header_mutation",
+                header_mutation_pb2.HeaderMutation(mutations={"request_mutations": without(OURS)}),
+            ),
+        ],
+        scoped_routes=_scopes(),
+        # The egress appended its caller's address; ours would hide it.
+        skip_xff_append=True,
+        forward_client_cert_details="SANITIZE_SET",
+        set_current_client_cert_details={"uri": True},
+        http2_protocol_options=http2(interval=30, timeout=10),
+        common_http_protocol_options={
+            "idle_timeout": {"seconds": 600},
+            # New streams move to a new connection, with today's certificate and to any of the
+            # replicas; tunnels that are open stay until they end.
+            "max_connection_duration": {"seconds": 3600},
+            # More than the egress lets through, so that no request is cut off in between.
+            "max_headers_count": {"value": 110},
+            "headers_with_underscores_action": "REJECT_REQUEST",
+        },
+        max_request_headers_kb={"value": 64},
+        normalize_path={"value": True},
+        merge_slashes=True,
+        path_with_escaped_slashes_action="REJECT_REQUEST",
+    )
+    limit = connection_limit_pb2.ConnectionLimit(
+        stat_prefix="gateway", max_connections={"value": 10_000}
+    )
+    return resource(
+        listener_pb2.Listener(
+            name="gateway",
+            stat_prefix="gateway",
+            address=upstream.socket_address(site.address, site.port),
+            per_connection_buffer_limit_bytes=BUFFER,
+            filter_chains=[
+                {
+                    "name": "gateway",
+                    "transport_socket": tls.served(tls.own_secret(site.own), ["h2", "http/1.1"]),
+                    "transport_socket_connect_timeout": {"seconds": 10},
+                    "filters": [
+                        extension("envoy.filters.network.connection_limit", limit),
+                        requests,
+                    ],
+                }
+            ],
+        )
+    )
+
+
+def _scopes() -> dict[str, object]:
+    extractor = {"name": DESTINATION, "index": 0}
+    return {
+        "name": "destinations",
+        "scope_key_builder": {"fragments": [{"header_value_extractor": extractor}]},
+        "scoped_rds": {"scoped_rds_config_source": tls.ADS},
+    }
+
+
+def _tunnel(one: Inbound) -> Resource:
+    """Carry bytes. The authority is asked for twice, so that what is logged is what is meant."""
+    route = {
+        "cluster": one.authority,
+        "timeout": NEVER,
+        "idle_timeout": NEVER,
+        "retry_policy": upstream.TWICE_MORE,
+        "upgrade_configs": [{"upgrade_type": "CONNECT", "connect_config": {}}],
+    }
+    return _scope(
+        one.authority,
+        one.authority,
+        {"match": {"connect_matcher": {}}, "route": route},
+        one.callers,
+    )
+
+
+def _requests(one: Inbound) -> Resource:
+    """Carry requests, whatever Host the application gave them."""
+    route = {
+        "cluster": one.authority,
+        "timeout": NEVER,
+        "retry_policy": upstream.TWICE_MORE,
+        "upgrade_configs": [{"upgrade_type": "websocket"}],
+    }
+    return _scope(one.authority, "*", {"match": {"prefix": "/"}, "route": route}, one.callers)
+
+
+def _scope(name: str, host: str, route: dict[str, object], callers: Callers) -> Resource:
+    allowed = {**route, "name": name, "typed_per_filter_config": access.allowing(callers)}
+    return resource(
+        scoped_route_pb2.ScopedRouteConfiguration(
+            name=name,
+            key={"fragments": [{"string_key": name}]},
+            route_configuration={
+                "name": name,
+                "virtual_hosts": [{"name": name, "domains": [host], "routes": [allowed]}],
+            },
+        )
+    )
+
+
+def _speech(one: Inbound) -> dict[str, object]:
+    if one.protocol == "http2":
+        return upstream.speaking(http2_protocol_options={"allow_connect": True})
+    return upstream.speaking(http_protocol_options={})
