@@ -18,14 +18,12 @@ from isthmus.model.objects import (
     Metadata,
     Pod,
     PodIP,
-    PodMetadata,
-    PodSpec,
     PodStatus,
     ServicePort,
     ServiceSpec,
 )
 from isthmus.model.routes import Callers, Outbound, Place
-from tests.support.builders import endpoint, export, headless, link, service, slice_of, view
+from tests.support.builders import endpoint, export, headless, link, pod, service, slice_of, view
 from tests.support.model import Source
 
 WEST = link("west")
@@ -135,16 +133,6 @@ def test_the_gateways_of_a_link_must_prove_to_be_that_clusters_gateway() -> None
         Place(address="10.0.0.9", port=4143),
     )
     assert egress.peer(link("west", data_plane="linkerd"), (), "isthmus", "isthmus") is None
-
-
-def pod(name: str = "curl", ip: str = "10.1.0.1", **changes: object) -> Pod:
-    spec = {"service_account_name": "curl"} | changes
-    phase = spec.pop("phase", "Running")
-    return Pod(
-        metadata=PodMetadata(name=name, namespace="shop"),
-        spec=PodSpec(**spec),  # type: ignore[arg-type]  # the test's own shorthand
-        status=PodStatus(phase=str(phase), pod_ip=ip),
-    )
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,10 @@ from isthmus.model.objects import (
     Key,
     Metadata,
     Namespace,
+    Pod,
+    PodMetadata,
+    PodSpec,
+    PodStatus,
     Service,
     ServicePort,
     ServiceSpec,
@@ -99,6 +103,23 @@ def view(to: Link, *exports: Export, **known: object) -> LinkView:
 def namespace(name: str = "shop", *, terminating: bool = False) -> Namespace:
     ends = "2026-02-01T00:00:00Z" if terminating else None
     return Namespace(metadata=Metadata(name=name, deletion_timestamp=ends))
+
+
+def pod(
+    name: str = "curl",
+    ip: str = "10.1.0.1",
+    *,
+    namespace: str = "shop",
+    phase: str = "Running",
+    **spec: object,
+) -> Pod:
+    """A pod of the service account ``curl``, unless told."""
+    given: dict[str, object] = {"service_account_name": "curl"}
+    return Pod(
+        metadata=PodMetadata(name=name, namespace=namespace),
+        spec=PodSpec(**(given | spec)),  # type: ignore[arg-type]  # the tests' own shorthand
+        status=PodStatus(phase=phase, pod_ip=ip),
+    )
 
 
 def claimed(views: Iterable[LinkView]) -> dict[Key, tuple[Claim, ...]]:
