@@ -80,6 +80,7 @@ EVENTS: st.SearchStrategy[Event[Key, Pod]] = st.one_of(
 @given(st.lists(EVENTS, max_size=12))
 def test_whatever_happened_only_what_is_there_now_counts(events: list[Event[Key, Pod]]) -> None:
     heard, pods = Heard(), {}
+    heard.calling.fold(Listed(()))
     for event in events:
         heard.calling.fold(event)
         match event:
