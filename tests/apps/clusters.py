@@ -14,6 +14,8 @@ import yaml
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.run import Controller
+from isthmus.catalogue import errors as catalogue_errors
+from isthmus.catalogue.following import Chunks, Door, Open
 from isthmus.embedded.cluster import Cluster
 from isthmus.kube.access import Access
 from isthmus.kube.client import Client
@@ -30,6 +32,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 SERVICES = untyped("v1", "Service", "services", namespaced=True)
 SLICES = untyped("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", namespaced=True)
+GRANTS = untyped("isthmus.dev/v1alpha1", "Grant", "grants", namespaced=False)
 LINKS = untyped("isthmus.dev/v1alpha1", "Link", "links", namespaced=False)
 PLAIN_SECRETS = untyped("v1", "Secret", "secrets", namespaced=True)
 PLAIN_NAMESPACES = untyped("v1", "Namespace", "namespaces", namespaced=False)
@@ -262,9 +265,18 @@ class Running:
         return self.wire.writes
 
 
+def nowhere(door: Door) -> AbstractAsyncContextManager[Chunks]:
+    raise catalogue_errors.Unreachable(f"there is no way to {door.cluster}")
+
+
 @asynccontextmanager
 async def controlling(
-    east: Place, targets: Iterable[Place], *, seed: int = 1, air: Air | None = None
+    east: Place,
+    targets: Iterable[Place] = (),
+    *,
+    seed: int = 1,
+    air: Air | None = None,
+    catalogue: Open = nowhere,
 ) -> AsyncIterator[Running]:
     """Run a controller in ``east`` that can reach ``targets`` by their names."""
     by_host = {f"{one.cluster.name}.example": one.cluster for one in targets}
@@ -277,12 +289,18 @@ async def controlling(
     outside = Outside(
         client=Client(wire, clock=clock, random=Random(seed)),
         connect=connect,
+        catalogue=catalogue,
         network=network,
         clock=clock,
         random=Random(seed),
         overrun=lambda: None,
     )
-    config = Config(cluster_name="east", identity=f"replica-{seed}", admin_port=None)
+    config = Config(
+        cluster_name=east.name,
+        cluster_domain=f"{east.name}.cluster.local",
+        identity=f"replica-{seed}",
+        admin_port=None,
+    )
     controller = Controller(config, outside)
     stop = asyncio.Event()
     task = asyncio.create_task(controller.run(stop))
