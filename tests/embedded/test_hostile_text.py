@@ -1,16 +1,19 @@
 """Numbers of millions of digits and halves of characters are a client's mistakes, not ours."""
 
+import copy
 import json
 
 import pytest
 
 from isthmus.kube.transport import Request
 from isthmus.model.wire import Json, JsonObject
+from tests.contract.gadgets import definition, gadget
 from tests.contract.objects import pod
 from tests.support.embedded import cluster
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GADGETS = "/apis/contract.example.org/v1/namespaces/default/gadgets"
 PODS = "/api/v1/namespaces/default/pods"
 DIGITS = "9" * 2_000_000  # a body may have three million bytes
 PATCHES = {
@@ -135,3 +138,13 @@ async def test_a_text_of_colons_is_not_computed() -> None:
     text = "1" + ":1" * 300_000  # in YAML 1.1 a number to base 60
     status, body = await answered(patched("apply", f"{CONFIG}data: {{at: {text}}}"))
     assert (status, body["data"]) == (201, {"at": text})
+
+
+async def test_a_pattern_that_goes_back_and_forth_does_not_stop_the_cluster() -> None:
+    made = copy.deepcopy(definition())
+    rules = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    rules["properties"]["short"] = {"type": "string", "pattern": "^(a+)+$"}
+    sent = gadget("a")
+    sent["spec"]["short"] = "a" * 100_000 + "!"
+    status, body = await answered(created(DEFINITIONS, made), created(GADGETS, sent))
+    assert (status, body["reason"]) == (422, "Invalid")

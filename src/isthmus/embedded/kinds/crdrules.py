@@ -1,9 +1,8 @@
 """CustomResourceDefinitions as objects: their defaults, and what makes one unusable."""
 
-import re
 from collections.abc import Iterator
 
-from isthmus.embedded.kinds import formats, jsonpath, schemarules
+from isthmus.embedded.kinds import formats, jsonpath, patterns, schemarules
 from isthmus.embedded.kinds.causes import each, forbidden, invalid, required, unequal, unsupported
 from isthmus.embedded.kinds.schema import EMBEDDED, INT_OR_STRING, LIST_TYPE, MAP_KEYS, PRESERVE
 from isthmus.embedded.status import Cause
@@ -188,8 +187,8 @@ def _sound(path: str, rules: JsonObject) -> Iterator[Cause]:
     """A default must satisfy its own schema, and a pattern must be one."""
     if rules.get("pattern"):
         try:
-            re.compile(rules["pattern"])
-        except re.error as error:
+            patterns.compiled(rules["pattern"])
+        except patterns.BadPattern as error:
             text = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
             yield invalid(f"{path}.pattern", rules["pattern"], text)
             return

@@ -14,7 +14,7 @@ from datetime import date, datetime
 from typing import Final
 from urllib.parse import urlsplit
 
-from isthmus.embedded.kinds import formats
+from isthmus.embedded.kinds import formats, patterns
 from isthmus.embedded.kinds.causes import (
     duplicate,
     invalid,
@@ -123,7 +123,7 @@ def _string(schema: JsonObject, value: str, path: str) -> Iterator[Cause]:
         yield too_long(path, most)
     elif least is not None and len(value) < least:
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif pattern and not re.search(pattern, value):
+    elif pattern and not _has(pattern, value):
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
     form = schema.get("format")
     if form in FORMATS and not FORMATS[form](value):
@@ -222,6 +222,13 @@ def _is_duration(value: str) -> bool:
 
 def _is_uri(value: str) -> bool:
     return not re.search(r"\s", value) and bool(urlsplit(value).scheme or value.startswith("/"))
+
+
+def _has(pattern: str, value: str) -> bool:
+    try:
+        return patterns.compiled(pattern).is_in(value)
+    except patterns.TooMuchWork:
+        return False
 
 
 def _matches(pattern: str) -> Callable[[str], bool]:
