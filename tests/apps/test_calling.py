@@ -18,7 +18,8 @@ class Heard:
     """Somebody who is told, and notes what is so by then."""
 
     def __init__(self) -> None:
-        self.calling = Calling("isthmus", self.note)
+        self.calling = Calling("isthmus")
+        self.calling.tell(self.note)
         self.notes: list[Mapping[str, str]] = []
 
     def note(self) -> None:

@@ -27,7 +27,8 @@ class Heard:
         assert self.source.settle(view(WEST, *map(export, names))) == []
         self.gateways: dict[str, tuple[str, ...]] = {}
         self.told: list[frozenset[Key]] = []
-        self.carrying = Carrying(CONFIG, lambda uid: self.gateways.get(uid, ()), self.told.append)
+        self.carrying = Carrying(CONFIG, lambda uid: self.gateways.get(uid, ()))
+        self.carrying.tell(self.told.append)
 
     def list_all(self, *links: Link) -> None:
         self.carrying.fold_links(Listed(links))
@@ -158,3 +159,13 @@ def test_whatever_happened_only_what_is_there_now_counts(
 
 def outbound(heard: Heard) -> dict[Key, tuple[Outbound, ...]]:
     return dict(heard.carrying.outbound)
+
+
+def test_a_mirror_may_be_seen_before_its_link_and_after_it() -> None:
+    heard = Heard("web")
+    heard.list_all()
+    assert heard.listeners == {}
+    heard.carrying.fold_links(Put(WEST))
+    assert list(heard.listeners.values()) == ["web-west"]
+    heard.carrying.fold_links(Gone(WEST.metadata.key))
+    assert heard.listeners == {}

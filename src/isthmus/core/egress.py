@@ -32,7 +32,8 @@ class Caller(NamedTuple):
 
 def carries(link: Link) -> bool:
     """Tell whether the calls of ``link`` are ours to carry."""
-    return link.spec.data_plane == "envoy" and is_dns_label(link.cluster)
+    spec = link.spec
+    return spec.data_plane == "envoy" and is_port(spec.gateway.port) and is_dns_label(link.cluster)
 
 
 def outbound(mirror: Service, slices: Iterable[EndpointSlice], link: Link) -> tuple[Outbound, ...]:
@@ -69,9 +70,9 @@ def peer(link: Link, addresses: Iterable[str], mesh_domain: str, namespace: str)
 
     None if they are not ours to call. No places at all means that nobody knows them yet.
     """
-    port = link.spec.gateway.port
-    if not (carries(link) and is_port(port)):
+    if not carries(link):
         return None
+    port = link.spec.gateway.port
     return Peer(
         link=link.cluster,
         places=tuple(Place(address=one, port=port) for one in sorted(set(addresses))),

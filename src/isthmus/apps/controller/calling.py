@@ -16,15 +16,15 @@ NOBODY = ""
 
 
 class Calling:
-    """Knows the account behind each address. ``changed`` is called when one is another's.
+    """Knows the account behind each address.
 
     Our own workloads are nobody here: what carries the calls of others must not be able to
     speak as a gateway or a controller.
     """
 
-    def __init__(self, own_namespace: str, changed: Callable[[], None]) -> None:
+    def __init__(self, own_namespace: str) -> None:
         self._own_namespace = own_namespace
-        self._changed = changed
+        self._told: list[Callable[[], None]] = []
         self._pods: Cache[Key, Caller] = Cache(lambda one: one.key)
         self._by_address = self._pods.index(lambda one: one.addresses)
         self._callers: dict[str, str] = {}
@@ -50,6 +50,10 @@ class Calling:
         """How many addresses are nobody's because several accounts claim them."""
         return len(self._shared)
 
+    def tell(self, told: Callable[[], None]) -> None:
+        """Have ``told`` called when an address is another's, and once all of them are known."""
+        self._told.append(told)
+
     def fold(self, event: Event[Key, Pod]) -> None:
         before = self.synced
         touched = {
@@ -62,7 +66,8 @@ class Calling:
         # Not a list of conditions: each address has to be settled, whatever became of others.
         others = [self._settle(address) for address in touched]
         if any(others) or self.synced != before:
-            self._changed()
+            for told in self._told:
+                told()
 
     def _settle(self, address: str) -> bool:
         """Decide about one address anew; tell whether it is somebody else's by that."""

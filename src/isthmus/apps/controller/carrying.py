@@ -23,15 +23,13 @@ MIRRORS = Selection(labels=f"{MIRRORED}=true")
 
 
 class Carrying:
-    """Knows what the egress carries. ``gateways`` says where a link's are, by its UID; ``told`` is
-    called with the mirrors whose ports are served differently, with none if a gateway has moved."""
+    """Knows what the egress carries. ``gateways`` says where a link's are, by its UID."""
 
-    def __init__(
-        self, config: Config, gateways: Callable[[str], tuple[str, ...]], told: Told
-    ) -> None:
+    def __init__(self, config: Config, gateways: Callable[[str], tuple[str, ...]]) -> None:
         self._config = config
         self._gateways = gateways
-        self._told = told
+        self._told: list[Told] = []
+        self._is_whole = False
         self._services: Cache[Key, Service] = Cache(lambda one: one.metadata.key)
         self._slices: Cache[Key, EndpointSlice] = Cache(lambda one: one.metadata.key)
         self._links: Cache[Key, Link] = Cache(lambda one: one.metadata.key)
@@ -57,6 +55,11 @@ class Carrying:
         """The gateways, by the name of the link."""
         return self._peers
 
+    def tell(self, told: Told) -> None:
+        """Have ``told`` called with the mirrors whose ports are served differently; with none if a
+        gateway has moved, and once everything is known."""
+        self._told.append(told)
+
     # What this cluster's watches say.
 
     def fold_services(self, event: Event[Key, Service]) -> None:
@@ -73,6 +76,7 @@ class Carrying:
             # Their status changes all the time, and is nothing to a mirror.
             if len(both) == 1 or len({(one.uid, egress.carries(one)) for one in both}) > 1:
                 self._update({key for one in both for key in self._owned[one.uid]})
+        self._update(())
         self.refresh()
 
     def refresh(self) -> None:
@@ -81,7 +85,7 @@ class Carrying:
         peers = {one.link: one for one in found if one is not None}
         if peers != self._peers:
             self._peers = peers
-            self._told(frozenset())
+            self._tell(frozenset())
 
     # What follows from it.
 
@@ -94,8 +98,9 @@ class Carrying:
         for key in tuple(touched):
             touched |= self._want(key)
         changed = frozenset(key for key in touched if self._decide(key))
-        if changed:
-            self._told(changed)
+        if changed or self.synced != self._is_whole:
+            self._is_whole = self.synced
+            self._tell(changed)
 
     def _want(self, key: Key) -> set[Key]:
         """Note which ports ``key`` wants; return all that want one of these, or of its former."""
@@ -134,6 +139,10 @@ class Carrying:
         if served:
             self._outbound[key] = served
         return True
+
+    def _tell(self, changed: frozenset[Key]) -> None:
+        for told in self._told:
+            told(changed)
 
     def _age(self, key: Key) -> tuple[str, Key]:
         """Sorts mirrors: who comes later takes nobody's port away."""
