@@ -71,6 +71,17 @@ def headless(name: str, app: str, **spec: Json) -> JsonObject:
     return service(name, app, clusterIP="None", **spec)
 
 
+def slice_of(name: str, addresses: list[str], port: int) -> JsonObject:
+    """A slice that somebody else writes for a Service."""
+    return {
+        "kind": "EndpointSlice",
+        "metadata": {"name": f"{name}-1", "labels": {"kubernetes.io/service-name": name}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [address]} for address in addresses],
+        "ports": [{"name": "http", "port": port}],
+    }
+
+
 def _workload(kind: str, name: str, replicas: int, image: str, **spec: Json) -> JsonObject:
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": _pod_spec(image, spec)}

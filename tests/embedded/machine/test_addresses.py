@@ -11,16 +11,26 @@ from isthmus.embedded.machine.addresses import backends
 from isthmus.embedded.machine.machine import Machine
 from isthmus.embedded.machine.programs import PROGRAMS, Site
 from isthmus.embedded.machine.streams import Stream, closed, listening, reset
+from isthmus.kube.resources import SERVICES
 from isthmus.model.objects import (
     Endpoint,
     EndpointConditions,
     EndpointPort,
     EndpointSlice,
+    Key,
     Metadata,
     ServicePort,
 )
-from isthmus.model.wire import JsonObject
-from tests.support.machine import answered, call, deployment, opened, pod, running, service
+from tests.support.machine import (
+    answered,
+    call,
+    deployment,
+    opened,
+    pod,
+    running,
+    service,
+    slice_of,
+)
 from tests.support.waiting import eventually, until
 
 pytestmark = pytest.mark.sockets
@@ -141,6 +151,18 @@ async def test_who_breaks_off_breaks_off_on_both_sides() -> None:
         writer.transport.abort()
 
 
+async def test_a_load_balancer_answers_at_an_address_that_everybody_can_reach() -> None:
+    objects = service("web", "web", type="LoadBalancer"), pod("web", "nginx"), pod("curl")
+    async with running(*objects) as (machine, kubectl):
+
+        async def ingress() -> list[str]:
+            found = await kubectl.client.get(SERVICES, Key("default", "web"))
+            return [one.ip for one in found.status.load_balancer.ingress]
+
+        (address,) = await until(ingress, bool)
+        assert (await answered(machine, "curl", f"http://{address}/")).greeting == "web"
+
+
 async def test_a_service_follows_slices_that_others_write() -> None:
     """Mirrors have no selector: their slices come from our controller."""
     mirror = service("web-west", "")
@@ -157,14 +179,22 @@ async def test_a_service_follows_slices_that_others_write() -> None:
         await until_refused(machine, await kubectl.address("web-west"))
 
 
-def slice_of(name: str, addresses: list[str], port: int) -> JsonObject:
-    return {
-        "kind": "EndpointSlice",
-        "metadata": {"name": f"{name}-1", "labels": {"kubernetes.io/service-name": name}},
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": [address]} for address in addresses],
-        "ports": [{"name": "http", "port": port}],
-    }
+async def test_slices_that_others_write_for_a_service_with_a_selector_stay() -> None:
+    objects = service("web", "web"), pod("web", "nginx"), pod("other", "nginx"), pod("curl")
+    async with running(*objects) as (machine, kubectl):
+        _, other, _ = await kubectl.until_ready("curl", "other", "web")
+        await kubectl.create(slice_of("web", [other.status.pod_ip], machine.ports.at(80)))
+
+        async def greetings() -> set[str]:
+            replies = [await answered(machine, "curl", "http://web/") for _ in range(4)]
+            return {reply.greeting for reply in replies}
+
+        await until(greetings, lambda found: found == {"other", "web"})
+        await kubectl.change("Service", "web", {"metadata": {"labels": {"tier": "front"}}})
+        await until(
+            lambda: kubectl.slices("web"),
+            lambda found: sorted("tier" in one.metadata.labels for one in found) == [False, True],
+        )
 
 
 async def test_an_endpoint_that_does_not_answer_resets_the_caller() -> None:

@@ -2,19 +2,21 @@
 
 import asyncio
 import errno
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from ipaddress import ip_network
 
 import pytest
 
 from isthmus.embedded.machine.machine import Machine, NoSuchPod
-from isthmus.embedded.machine.objects import DEPLOYMENTS, STATEFUL_SETS, Workload
-from isthmus.embedded.machine.processes import process
+from isthmus.embedded.machine.objects import DEPLOYMENTS, STATEFUL_SETS, Container, Pod, Workload
+from isthmus.embedded.machine.processes import Unstarted, process
 from isthmus.embedded.machine.programs import PROGRAMS, Site
 from isthmus.kube.errors import Unavailable
 from isthmus.kube.resources import Resource
-from isthmus.model.objects import Key
+from isthmus.model.objects import Key, Metadata
 from isthmus.model.wire import Json, JsonObject
 from tests.support.machine import (
     Admin,
@@ -218,6 +220,39 @@ async def test_a_program_may_be_a_real_process() -> None:
         await kubectl.until_ready("curl")
         with pytest.raises(ConnectionRefusedError):
             await machine.connect("curl", files.status.pod_ip, 80)
+
+
+async def test_a_process_is_told_to_end() -> None:
+    async with process(
+        site(sys.executable, "-m", "http.server", "-b", "$(POD_IP)", "$(PORT)")
+    ) as child:
+        assert child.returncode is None
+    assert child.returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    "command, message",
+    [
+        pytest.param((sys.executable, "-c", "exit(3)"), "container main ended with 3", id="ends"),
+        pytest.param((), "container main has no command", id="nothing to run"),
+    ],
+)
+async def test_a_process_that_does_not_start_says_why(
+    command: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(Unstarted, match=f"pod shop/web: {message}"):
+        await process(site(*command)).__aenter__()
+
+
+def site(*command: str) -> Site:
+    """A place for a process, at the address of a pod that no cluster has."""
+    address = str(ip_network(cluster("south").pod_range)[-2])
+    return Site(
+        pod=Pod(metadata=Metadata(name="web", namespace="shop")),
+        container=Container(name="main", command=command),
+        address=address,
+        ports=(8080,),
+    )
 
 
 async def test_the_default_program_streams_sends_bytes_and_echoes_websockets() -> None:

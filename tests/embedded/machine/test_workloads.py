@@ -159,7 +159,7 @@ def test_a_deployment_settles_and_serves_meanwhile(
         pods = happened(step(old, pods))
     while len(pods) != before or up(pods) != before:
         pods = happened(step(old, pods))
-    for _ in range(40):
+    for _ in range(4 * (before + after)):
         pods = happened(step(new, pods))
         assert up(pods) >= min(before, after)
         assert sum(not pod.is_terminating for pod in pods) <= max(before, after) + workloads.SURGE
@@ -184,4 +184,13 @@ def test_status_counts_what_is_ready_and_what_is_new() -> None:
     }
     settled = workloads.stateful_status(SET, numbered(SET, 0, 1, 2))
     assert settled["currentRevision"] == settled["updateRevision"]
-    assert workloads.deployed_status(SET, pods)["unavailableReplicas"] == 1
+
+
+def test_a_deployment_says_whether_it_is_available() -> None:
+    pods = numbered(SET, 0, 1, 2)
+    said = workloads.deployed_status(SET, [*pods[:2], terminating(pods[2])])
+    assert (said["replicas"], said["unavailableReplicas"]) == (2, 1)
+    assert said["conditions"] == [{"type": "Available", "status": "False"}]
+    known = {"type": "Available", "status": "True", "lastUpdateTime": None}
+    settled = msgspec.structs.replace(SET, status={"conditions": [known]})
+    assert workloads.deployed_status(settled, pods)["conditions"] == [known]

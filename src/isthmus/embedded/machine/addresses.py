@@ -6,17 +6,15 @@ stay as they are, whatever becomes of the Service.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Address
 from typing import TypeAlias
 
 from isthmus.embedded.machine.ports import Ports
-from isthmus.embedded.machine.streams import WAITING, Stream, carry, connect, reset
+from isthmus.embedded.machine.streams import WAITING, Spawn, Stream, carry, connect, reset
 from isthmus.model.errors import Transient
 from isthmus.model.objects import EndpointSlice, Key, Service, ServicePort
 
-Spawn: TypeAlias = Callable[[Coroutine[None, None, None]], object]
 Place: TypeAlias = tuple[str, int]
 
 
@@ -30,23 +28,25 @@ class ServiceAddresses:
         services: Mapping[Key, Service],
         slices: Callable[[Key], Iterable[EndpointSlice]],
         ports: Ports,
+        spawn: Spawn,
     ) -> None:
         self._services = services
         self._slices = slices
         self._ports = ports
+        self._spawn = spawn
         self._listeners: dict[Key, dict[Place, asyncio.Server]] = {}
         self._turn: dict[tuple[Key, int], int] = {}
 
-    async def reconcile(self, key: Key, spawn: Spawn) -> None:
+    async def reconcile(self, key: Key) -> None:
         """Listen exactly where the Service answers now."""
         wanted = self._places(key)
         present = self._listeners.setdefault(key, {})
         for place in present.keys() - wanted:
             present.pop(place).close()
+            self._turn.pop((key, place[1]), None)
         for place in sorted(wanted - present.keys()):
-            accept = partial(self._accept, key, place[1], spawn)
             try:
-                present[place] = await asyncio.start_server(accept, *place, backlog=WAITING)
+                present[place] = await self._listen(key, place)
             except OSError as error:
                 text = f"service {key}: {place[0]}:{place[1]}: {error.strerror}"
                 raise Unbound(text) from error
@@ -69,15 +69,11 @@ class ServiceAddresses:
             if port.protocol == "TCP" and backends(port, self._slices(key))
         }
 
-    def _accept(
-        self,
-        key: Key,
-        bound: int,
-        spawn: Spawn,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        spawn(self._forward(key, bound, (reader, writer)))
+    async def _listen(self, key: Key, place: Place) -> asyncio.Server:
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._spawn(self._forward(key, place[1], (reader, writer)))
+
+        return await asyncio.start_server(accept, *place, backlog=WAITING)
 
     async def _forward(self, key: Key, bound: int, caller: Stream) -> None:
         try:

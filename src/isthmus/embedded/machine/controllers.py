@@ -22,7 +22,7 @@ from isthmus.embedded.machine.workloads import Plan
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.requests import Preconditions, Selection
-from isthmus.kube.resources import Resource
+from isthmus.kube.resources import SERVICES, Resource
 from isthmus.model.names import MANAGED_BY, SERVICE_NAME
 from isthmus.model.objects import Key, Metadata, Service
 from isthmus.model.wire import JsonObject
@@ -66,6 +66,16 @@ class Controllers:
             await self._client.replace(POD_SLICES, one)
         for one in found.deletes:
             await self._client.delete(POD_SLICES, one.metadata.key, _this(one.metadata))
+
+    async def load_balancer(self, service: Service | None) -> None:
+        """Let the Service's own address be that of its load balancer: here, all can reach it."""
+        if service is None or service.spec.type != "LoadBalancer":
+            return
+        address = service.spec.cluster_ip
+        if [one.ip for one in service.status.load_balancer.ingress] != [address]:
+            said = {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}
+            with suppress(NotFound):
+                await self._client.merge_patch(SERVICES, service.metadata.key, said, "status")
 
     async def _made_by(self, workload: Workload) -> list[Pod]:
         namespace = Selection(namespace=workload.metadata.namespace)

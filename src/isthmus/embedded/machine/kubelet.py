@@ -3,14 +3,14 @@
 import asyncio
 import errno
 import ipaddress
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from datetime import datetime
 
-from isthmus.embedded.machine.objects import PODS, Container, Pod
-from isthmus.embedded.machine.ports import Ports
-from isthmus.embedded.machine.programs import Programs, Site, chosen, ports_of
+from isthmus.embedded.machine.objects import PODS, Pod
+from isthmus.embedded.machine.programs import Start
+from isthmus.embedded.machine.streams import Spawn
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.requests import Preconditions
@@ -18,13 +18,20 @@ from isthmus.model.errors import IsthmusError, Transient
 from isthmus.model.objects import Key
 from isthmus.model.times import second_time
 from isthmus.model.wire import JsonObject
-from isthmus.runtime.clock import Clock
+from isthmus.runtime.clock import SystemClock
 
 NODE = "machine"
+# Seconds between a pod's end and its object's. Real ones take longer, and kubectl relies on it:
+# it looks for a pod once it has deleted it, and waits in vain for one that is born again by then.
+LINGER = 0.2
 ATTEMPTS = 32  # addresses that may be taken by somebody else before we give up
-_BACKED = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-
-Spawn: TypeAlias = Callable[[Coroutine[None, None, None]], object]
+_CONDITIONS = (
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+)
 
 
 class NotStarted(Transient):
@@ -41,73 +48,87 @@ class Life:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     ends_at: float | None = None  # when it is to stop, once that is known
 
+    async def end(self) -> None:
+        self.stop.set()
+        await self.ended.wait()
+
 
 class Kubelet:
-    """Runs the pods that ``pods`` knows of; ``spawn`` starts a task of the machine."""
+    """Runs the pods that ``pods`` knows of, each in a task that ``spawn`` starts."""
 
     def __init__(
         self,
         client: Client,
         pods: Mapping[Key, Pod],
         pod_range: str,
-        programs: Programs,
-        ports: Ports,
+        start: Start,
+        spawn: Spawn,
     ) -> None:
         self._client = client
         self._pods = pods
-        self._programs = programs
-        self._ports = ports
+        self._start_program = start
+        self._spawn = spawn
+        self._clock = SystemClock()
         self._network = ipaddress.IPv4Network(pod_range)
         self._last = 0  # address given out, as a number within the range
         self._lives: dict[Key, Life] = {}
 
-    async def reconcile(self, key: Key, spawn: Spawn, clock: Clock) -> float | None:
+    async def reconcile(self, key: Key) -> float | None:
         """Make what runs under ``key`` what the API says; answer when to look again, if ever."""
         pod, life = self._pods.get(key), self._lives.get(key)
         if life is not None and (pod is None or pod.metadata.uid != life.uid):
-            await self._end(key, life)
+            await life.end()
+            del self._lives[key]
             life = None
         if pod is None or pod.has_ended or pod.spec.node_name not in ("", NODE):
             return None
         try:
             if pod.is_terminating:
-                return await self._finish(pod, life, clock)
+                return await self._finish(pod, life)
             if not pod.spec.node_name:
                 uid = {"uid": pod.metadata.uid}
                 patch = {"metadata": uid, "spec": {"nodeName": NODE}}
                 await self._client.merge_patch(PODS, key, patch)
             elif life is None:
-                life = await self._start(pod, spawn)
+                life = await self._start(pod)
             if life and (pod.status.pod_ip, pod.status.phase) != (life.address, "Running"):
-                said = {"metadata": {"uid": life.uid}, "status": _status(pod, life, clock)}
+                said = {
+                    "metadata": {"uid": life.uid},
+                    "status": _status(pod, life, self._clock.utc()),
+                }
                 await self._client.merge_patch(PODS, key, said, "status")
         except NotFound:
             pass  # It is gone; the watch will say so, too.
         return None
 
     async def close(self) -> None:
-        for key, life in list(self._lives.items()):
-            await self._end(key, life)
+        for life in self._lives.values():
+            life.stop.set()
+        for life in self._lives.values():
+            await life.end()
 
-    async def _finish(self, pod: Pod, life: Life | None, clock: Clock) -> float | None:
+    async def _finish(self, pod: Pod, life: Life | None) -> float | None:
         """End a pod that somebody has deleted, after the pause that it has asked for."""
         key = pod.metadata.key
         if life is not None:
             if life.ends_at is None:
                 hooks = (one.lifecycle.pre_stop for one in pod.spec.containers)
-                life.ends_at = clock.now() + max(hook.sleep.seconds for hook in hooks)
-            left = life.ends_at - clock.now()
-            if left > 0:
-                return left
-            await self._end(key, life)
+                life.ends_at = self._clock.now() + max(hook.sleep.seconds for hook in hooks)
+            now = self._clock.now()
+            if now < life.ends_at:
+                return life.ends_at - now
+            await life.end()
+            if now < life.ends_at + LINGER:
+                return life.ends_at + LINGER - now
+            del self._lives[key]
         await self._client.delete(PODS, key, Preconditions(uid=pod.metadata.uid), grace=0)
         return None
 
-    async def _start(self, pod: Pod, spawn: Spawn) -> Life:
+    async def _start(self, pod: Pod) -> Life:
         for address in self._addresses(pod):
             life = Life(pod.metadata.uid, address)
             started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            spawn(self._live(pod, life, started))
+            self._spawn(self._live(pod, life, started))
             try:
                 await started
             except OSError as error:
@@ -126,9 +147,8 @@ class Kubelet:
             async with AsyncExitStack() as stack:
                 try:
                     for container in pod.spec.containers:
-                        program = chosen(self._programs, container.image)
-                        site = self._site(pod, container, life.address)
-                        await stack.enter_async_context(program(site))
+                        program = self._start_program(pod, container, life.address)
+                        await stack.enter_async_context(program)
                 except (OSError, IsthmusError) as error:
                     # Kept from the programs that have started: they end as they always do.
                     started.set_exception(error)
@@ -137,10 +157,6 @@ class Kubelet:
                 await life.stop.wait()
         finally:
             life.ended.set()
-
-    def _site(self, pod: Pod, container: Container, address: str) -> Site:
-        ports = tuple(self._ports.at(port) for port in ports_of(container))
-        return Site(pod=pod, container=container, address=address, ports=ports)
 
     def _addresses(self, pod: Pod) -> Iterator[str]:
         """The address that the pod has already, or those that it may get, never one just freed."""
@@ -158,15 +174,9 @@ class Kubelet:
                     yield address
                     break
 
-    async def _end(self, key: Key, life: Life) -> None:
-        life.stop.set()
-        await life.ended.wait()
-        if self._lives.get(key) is life:
-            del self._lives[key]
 
-
-def _status(pod: Pod, life: Life, clock: Clock) -> JsonObject:
-    now = second_time(clock.utc())
+def _status(pod: Pod, life: Life, moment: datetime) -> JsonObject:
+    now = second_time(moment)
     condition = {"status": "True", "lastTransitionTime": now}
     return {
         "phase": "Running",
@@ -175,7 +185,7 @@ def _status(pod: Pod, life: Life, clock: Clock) -> JsonObject:
         "hostIP": "127.0.0.1",
         "hostIPs": [{"ip": "127.0.0.1"}],
         "startTime": now,
-        "conditions": [{"type": name, **condition} for name in _BACKED],
+        "conditions": [{"type": name, **condition} for name in _CONDITIONS],
         "containerStatuses": [
             {
                 "name": container.name,

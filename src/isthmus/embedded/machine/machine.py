@@ -19,7 +19,7 @@ from isthmus.embedded.machine.controllers import Controllers
 from isthmus.embedded.machine.kubelet import Kubelet
 from isthmus.embedded.machine.objects import Pod
 from isthmus.embedded.machine.ports import Ports, permitted
-from isthmus.embedded.machine.programs import PROGRAMS, Programs
+from isthmus.embedded.machine.programs import PROGRAMS, Programs, starting
 from isthmus.embedded.machine.records import Zone
 from isthmus.embedded.machine.streams import Stream, connect
 from isthmus.embedded.machine.view import Part, View, Work
@@ -53,15 +53,15 @@ class Machine:
         self.cluster = cluster
         self.ports = ports or permitted()
         self._client = Client(cluster.transport())
-        self._clock = SystemClock()
-        self._queue: WorkQueue[Work] = WorkQueue(self._clock, backoff=BACKOFF)
+        self._queue: WorkQueue[Work] = WorkQueue(SystemClock(), backoff=BACKOFF)
         self._view = View(self._queue.add)
         view, services = self._view, self._view.services.objects
         self._controllers = Controllers(self._client, self.ports)
+        start = starting(programs, self.ports)
         self._kubelet = Kubelet(
-            self._client, view.pods.objects, cluster.pod_range, programs, self.ports
+            self._client, view.pods.objects, cluster.pod_range, start, self._spawn
         )
-        self._addresses = ServiceAddresses(services, view.slices_of, self.ports)
+        self._addresses = ServiceAddresses(services, view.slices_of, self.ports, self._spawn)
         self.zone = Zone(cluster.domain, services, view.slices_of, self.ports)
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -152,7 +152,7 @@ class Machine:
         view, key = self._view, item.key
         match item.part:
             case Part.POD:
-                again = await self._kubelet.reconcile(key, self._spawn, self._clock)
+                again = await self._kubelet.reconcile(key)
                 if again is not None:
                     self._queue.add_after(item, again)
             case Part.STATEFUL_SET:
@@ -162,6 +162,7 @@ class Machine:
             case Part.SLICES:
                 await self._controllers.slices(view.services.objects.get(key))
             case Part.ADDRESS:
-                await self._addresses.reconcile(key, self._spawn)
+                await self._addresses.reconcile(key)
+                await self._controllers.load_balancer(view.services.objects.get(key))
             case _:
                 assert_never(item.part)

@@ -14,9 +14,10 @@ from typing import TypeAlias
 from aiohttp import WSMsgType, web
 
 from isthmus.embedded.machine.objects import Container, Pod
+from isthmus.embedded.machine.ports import Ports
 from isthmus.embedded.machine.streams import CHUNK, listening
 
-_DEFAULT_PORT = 80
+_DEFAULT_PORT = 80  # of containers that declare none
 _PATIENCE = 0.1  # seconds that open requests get to end with the pod
 _MOST = 2 << 30  # bytes of one answer
 
@@ -35,17 +36,25 @@ class Site:
         return self.pod.hostname
 
 
-Program: TypeAlias = Callable[[Site], AbstractAsyncContextManager[object]]
+Running: TypeAlias = AbstractAsyncContextManager[object]
+Program: TypeAlias = Callable[[Site], Running]
 Programs: TypeAlias = Mapping[str, Program]
+Start: TypeAlias = Callable[[Pod, Container, str], Running]  # the string is the pod's address
 
 
-def ports_of(container: Container) -> tuple[int, ...]:
-    """The TCP ports of a container; 80 for one that declares none, as most images would do."""
-    declared = [port.container_port for port in container.ports if port.protocol == "TCP"]
-    return tuple(declared) or (_DEFAULT_PORT,)
+def starting(programs: Programs, ports: Ports) -> Start:
+    """How containers are started where ``ports`` may be bound."""
+
+    def start(pod: Pod, container: Container, address: str) -> Running:
+        declared = [port.container_port for port in container.ports if port.protocol == "TCP"]
+        bound = tuple(ports.at(port) for port in declared or [_DEFAULT_PORT])
+        site = Site(pod=pod, container=container, address=address, ports=bound)
+        return _chosen(programs, container.image)(site)
+
+    return start
 
 
-def chosen(programs: Programs, image: str) -> Program:
+def _chosen(programs: Programs, image: str) -> Program:
     """The program of an image: by its repository, by the last part of it, else an HTTP server."""
     head, slash, last = image.partition("@")[0].rpartition("/")
     name = last.partition(":")[0]

@@ -3,11 +3,12 @@
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 Stream: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Spawn: TypeAlias = Callable[[Coroutine[None, None, None]], object]
 Answer: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 CHUNK = 64 * 1024

@@ -49,7 +49,7 @@ class View:
         self.stateful_sets: Cache[Key, Workload] = Cache(key_of)
         self.deployments: Cache[Key, Workload] = Cache(key_of)
         self._by_service = self.slices.index(_service_of)
-        self._by_namespace = self.services.index(_namespace_of)
+        self._selecting = self.services.index(_selecting_in)
 
     def slices_of(self, service: Key) -> list[EndpointSlice]:
         return [self.slices.objects[key] for key in sorted(self._by_service[service])]
@@ -84,7 +84,7 @@ class View:
         yield Work(Part.POD, key)
         if pod.maker is not None and pod.maker.kind in _MAKERS:
             yield Work(_MAKERS[pod.maker.kind], Key(key.namespace, pod.maker.name))
-        for service in self._by_namespace[key.namespace]:
+        for service in self._selecting[key.namespace]:
             yield Work(Part.SLICES, service)
 
 
@@ -118,5 +118,7 @@ def _service_of(one: EndpointSlice) -> Iterator[Key]:
         yield Key(one.metadata.namespace, name)
 
 
-def _namespace_of(service: Service) -> tuple[str]:
-    return (service.metadata.namespace,)
+def _selecting_in(service: Service) -> Iterator[str]:
+    """The namespace whose pods a Service may select."""
+    if service.spec.selector:
+        yield service.metadata.namespace

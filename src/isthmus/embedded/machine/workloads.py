@@ -94,9 +94,12 @@ def stateful_status(workload: Workload, pods: Sequence[Pod]) -> JsonObject:
 
 
 def deployed_status(workload: Workload, pods: Sequence[Pod]) -> JsonObject:
-    made = status(workload, pods)
+    made = status(workload, [pod for pod in pods if not pod.is_terminating])
     lacking = max(0, workload.spec.replicas - int(made["availableReplicas"]))
-    return {**made, "unavailableReplicas": lacking}
+    available = {"type": "Available", "status": "False" if lacking else "True"}
+    said = workload.status.get("conditions") or []
+    same = [one for one in said if available.items() <= one.items()]
+    return {**made, "unavailableReplicas": lacking, "conditions": same or [available]}
 
 
 def _is_up(pod: Pod) -> bool:
