@@ -64,7 +64,7 @@ class Way:
             async with aclosing(chunks()) as lent:
                 yield lent
         finally:
-            offers.end(stream)
+            offers.forget(stream)
 
 
 @asynccontextmanager
@@ -229,7 +229,7 @@ async def test_a_target_out_of_sight_changes_nothing_but_the_status() -> None:
         async with offering(west, way, seed=10):
             await settled(east, mirrored(8)[1:], within=90)
             assert sum("/services/" in one for one in here.writes) == 1
-            assert await east.condition("Ready") == ("True", "Ready")
+            await until(lambda: east.condition("Ready"), lambda found: found == ("True", "Ready"))
 
 
 async def test_new_connections_cost_no_write_and_neither_does_a_restart() -> None:

@@ -130,6 +130,10 @@ def _translated(error: Exception, where: str) -> IsthmusError:
             return Garbled(f"{where}: the answer is not HTTP as we know it")
         case TimeoutError():
             return Unreachable(f"{where}: no answer in time")
+        case aiohttp.ServerDisconnectedError():
+            return Unreachable(
+                f"{where}: hung up without an answer; does it trust our certificate?"
+            )
         case aiohttp.ClientConnectorError():
             return Unreachable(f"{where}: {error.os_error.strerror or 'no connection'}")
     return Unreachable(f"{where}: the connection broke")

@@ -44,9 +44,11 @@ async def follow(chunks: Chunks, reader: Reader) -> AsyncGenerator[Heard, None]:
             raise Unreachable("the catalogue has fallen silent") from None
         if chunk is None:
             break
+        before = reader.messages
         for one in reader.receive(chunk):
-            silent = now() + SILENCE
             yield one
+        if reader.messages > before:
+            silent = now() + SILENCE
     if not reader.is_complete:
         raise Unreachable("the catalogue broke off before it was complete")
 

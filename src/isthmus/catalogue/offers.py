@@ -5,6 +5,7 @@ happened is kept for it, but what it was told last.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -34,7 +35,7 @@ class Offers:
         self._hello = hello
         self._entries: dict[Key, Entry] = {}
         self._permits: dict[str, tuple[Permit, ...]] = {}
-        self._streams: dict[str, set[Stream]] = {}
+        self._streams: dict[str, dict[Stream, None]] = {}  # the oldest first
         self._closed = False
 
     @property
@@ -74,17 +75,20 @@ class Offers:
             raise Unavailable("this cluster is not known completely yet")
         if not self.is_permitted(cluster):
             raise Forbidden(f"cluster {cluster} has no Grant here")
-        known = self._streams.setdefault(cluster, set())
+        known = self._streams.setdefault(cluster, {})
         if len(known) >= MOST_STREAMS:
-            raise Unavailable(f"cluster {cluster} has {len(known)} streams already")
+            # Whoever comes back before we know that it was gone is the newest.
+            oldest = next(iter(known))
+            oldest.end()
+            del known[oldest]
         stream = Stream(self, cluster, hello)
-        known.add(stream)
+        known[stream] = None
         return stream
 
-    def end(self, stream: "Stream") -> None:
-        """Forget a stream."""
-        known = self._streams.get(stream.cluster, set())
-        known.discard(stream)
+    def forget(self, stream: "Stream") -> None:
+        """Take in that nobody listens to ``stream`` any more."""
+        known = self._streams.get(stream.cluster, {})
+        known.pop(stream, None)
         if not known:
             self._streams.pop(stream.cluster, None)
 
@@ -93,11 +97,7 @@ class Offers:
         self._closed = True
         for known in self._streams.values():
             for stream in known:
-                stream.touch(())
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
+                stream.end()
 
     def names(self) -> Iterable[Key]:
         return self._entries
@@ -122,7 +122,8 @@ class Stream:
         self._told: dict[Key, bytes] = {}
         # Names that are touched while they wait keep their place: what changes meanwhile is
         # either told as it is then, or after the end of the snapshot.
-        self._waiting: dict[Key, None] = dict.fromkeys((*offers.names(), END))
+        self._waiting = OrderedDict.fromkeys((*offers.names(), END))
+        self._is_ended = False
 
     @property
     def is_revoked(self) -> bool:
@@ -130,10 +131,15 @@ class Stream:
 
     @property
     def is_over(self) -> bool:
-        return self._offers.closed or self.is_revoked
+        return self._is_ended or self.is_revoked
 
     def touch(self, names: Iterable[Key]) -> None:
-        self._waiting |= dict.fromkeys(names)
+        self._waiting.update(dict.fromkeys(names))
+        self.touched.set()
+
+    def end(self) -> None:
+        """Let the follower go, as soon as it listens."""
+        self._is_ended = True
         self.touched.set()
 
     def take(self) -> bytes:
@@ -142,8 +148,7 @@ class Stream:
         lines: list[bytes] = []
         size = 0
         while self._waiting and size < CHUNK and not self.is_over:
-            key = next(iter(self._waiting))
-            del self._waiting[key]
+            key, _ = self._waiting.popitem(last=False)
             text = self._next(key)
             if text is not None:
                 lines.append(text)

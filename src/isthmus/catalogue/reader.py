@@ -72,6 +72,7 @@ class Reader:
         self._mesh_domain = mesh_domain
         self._limits = limits or Limits()
         self._lines = Lines(self._limits.line_bytes)
+        self.messages = 0  # that were heard
         self._met = False
         self._draft: dict[Key, Offer] | None = {}  # None once it is complete
         self._sizes: dict[Key, int] = {}
@@ -85,6 +86,7 @@ class Reader:
         """Yield what ``chunk`` completes; raise an error at what no catalogue would say."""
         try:
             for text in self._lines.receive(chunk):
+                self.messages += 1
                 yield from self._take(message(text), len(text))
         except (Garbled, Overlong) as error:
             raise Garbled(f"catalogue of {self._cluster}: {error}") from None

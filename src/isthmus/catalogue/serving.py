@@ -45,8 +45,8 @@ async def spoken(stream: Stream, longest: float = LONGEST) -> AsyncIterator[byte
         yield line(Revoked())
 
 
-def application(offers: Offers, site: Site, peer: Peer, random: Random) -> web.Application:
-    """Build the routes. ``peer`` tells whom the TLS connection of a request proves."""
+def mount(app: web.Application, offers: Offers, site: Site, peer: Peer, random: Random) -> None:
+    """Let ``app`` serve the catalogue; ``peer`` tells whom a request's TLS connection proves."""
 
     async def serve(request: web.Request) -> web.StreamResponse:
         try:
@@ -62,16 +62,14 @@ def application(offers: Offers, site: Site, peer: Peer, random: Random) -> web.A
         try:
             return await _stream(request, stream, LONGEST * random.uniform(0.9, 1.0))
         finally:
-            offers.end(stream)
+            offers.forget(stream)
             log.info("catalogue is no longer followed", extra={"cluster": cluster})
 
     async def close(_: web.Application) -> None:
         offers.close()
 
-    app = web.Application()
-    app.add_routes([web.get(PATH, serve)])
+    app.router.add_get(PATH, serve, allow_head=False)
     app.on_shutdown.append(close)
-    return app
 
 
 async def _stream(request: web.Request, stream: Stream, longest: float) -> web.StreamResponse:

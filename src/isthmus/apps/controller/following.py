@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first=1.0, cap=60.0)
 HEALTHY = 60.0  # seconds of a connection that make failures before it forgotten
+STEADY = 5.0  # seconds after which one is worth a word, if the last word was about trouble
 RESOLVING = 10.0  # seconds for the gateway's names to be resolved before that is worth a word
 CONNECTED = Contact(True, "Connected", is_live=True)
 
@@ -57,6 +58,7 @@ class Following:
         self._followed: tuple[str, Gateway] | None = None  # what the connection leads to
         self._connection: asyncio.Timeout | None = None
         self._since = outside.clock.now()
+        self._steady_at = 0.0
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -76,6 +78,8 @@ class Following:
         clock, retries = self._outside.clock, Retries(BACKOFF, self._outside.random)
         while True:
             began = clock.now()
+            if self._target.contact.connected is False:
+                self._steady_at = began + STEADY
             try:
                 await self._follow()
             except IsthmusError as error:
@@ -113,14 +117,20 @@ class Following:
             case Snapshot(offers):
                 keys = self._remote.fold(Listed(tuple(offers.values())))
                 self._pass_on(keys, Lane.BULK)
-                self._state.meet(self._uid, CONNECTED)
+                self._praise()
             case Changed(key, offer):
                 event = Gone(key) if offer is None else Put(offer)
                 self._pass_on(self._remote.fold(event), Lane.SINGLE)
             case Alive():
-                pass
+                self._praise()
             case _:
                 assert_never(heard)
+
+    def _praise(self) -> None:
+        """Say that the catalogue is followed; after trouble, not before it has lasted a while,
+        lest a connection that breaks again and again be news each time."""
+        if self._is_adopted and self._outside.clock.now() >= self._steady_at:
+            self._state.meet(self._uid, CONNECTED)
 
     def _pass_on(self, keys: set[Key], lane: Lane) -> None:
         if self._is_adopted:
