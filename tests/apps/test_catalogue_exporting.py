@@ -10,7 +10,7 @@ from isthmus.apps.controller.exporting import Exporting
 from isthmus.catalogue.errors import Unavailable
 from isthmus.core.contest import API_SERVER
 from isthmus.model.grants import From, Grant, GrantSpec, To
-from isthmus.model.names import EXPORTED, SERVICE_NAME
+from isthmus.model.names import EXPORTED, MIRRORED, SERVICE_NAME
 from isthmus.model.objects import (
     EndpointPort,
     EndpointSlice,
@@ -132,6 +132,28 @@ def test_one_change_concerns_one_service() -> None:
     west.exporting.fold_services(Gone(DB))
     assert west.news == [frozenset({DB})]
     assert west.served == {}
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        pytest.param(service("web", labels=EXPORT_LABEL | {MIRRORED: "true"}), id="a mirror"),
+        pytest.param(
+            service("web", labels=EXPORT_LABEL, spec=ServiceSpec(type="ExternalName")), id="a name"
+        ),
+        pytest.param(
+            service(
+                "web",
+                labels=EXPORT_LABEL,
+                spec=ServiceSpec(ports=(ServicePort(port=53, protocol="UDP"),)),
+            ),
+            id="UDP only",
+        ),
+    ],
+)
+def test_what_cannot_be_exported_is_not_served(unfit: Service) -> None:
+    west = West(unfit, marked("db"))
+    assert west.served == {"db": ["10.2.0.1"]}
 
 
 def test_what_changes_nothing_is_no_news() -> None:

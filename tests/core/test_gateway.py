@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from isthmus.core import gateway
+from isthmus.core.export import digest
 from isthmus.core.gateway import Site
 from isthmus.core.protocol import protocol
-from isthmus.model.exports import Port
-from isthmus.model.names import MIRRORED
+from isthmus.model.exports import Export, Port
 from isthmus.model.objects import (
     Endpoint,
     EndpointConditions,
@@ -22,7 +22,7 @@ from isthmus.model.objects import (
     ServicePort,
     ServiceSpec,
 )
-from isthmus.model.routes import Callers, Place
+from isthmus.model.routes import Callers, Inbound, Place
 from tests.support.builders import endpoint, service, slice_of
 
 SITE = Site(domain="west.cluster.local")
@@ -46,12 +46,20 @@ def slices(
     )
 
 
+def inbound(
+    one: Service, found: Sequence[EndpointSlice], callers: Callers = EAST, site: Site = SITE
+) -> tuple[Inbound, ...]:
+    export = digest(one, found)
+    assert isinstance(export, Export)
+    return gateway.inbound(export, one, found, callers, site)
+
+
 def served(
     one: Service, found: Sequence[EndpointSlice], site: Site = SITE
 ) -> dict[str, list[tuple[str, int]]]:
     return {
         each.authority: [(place.address, place.port) for place in each.places]
-        for each in gateway.inbound(one, found, EAST, site)
+        for each in inbound(one, found, site=site)
     }
 
 
@@ -85,23 +93,7 @@ def test_each_named_pod_can_be_called_alone_and_all_together() -> None:
 
 
 def test_without_callers_nothing_is_served() -> None:
-    assert gateway.inbound(WEB, [slices(endpoint("10.2.0.1"))], Callers(), SITE) == ()
-
-
-@pytest.mark.parametrize(
-    "one",
-    [
-        pytest.param(service(labels={MIRRORED: "true"}), id="a mirror"),
-        pytest.param(
-            service(spec=ServiceSpec(type="ExternalName", external_name="db.example")), id="a name"
-        ),
-        pytest.param(
-            service(spec=ServiceSpec(ports=(ServicePort(port=53, protocol="UDP"),))), id="UDP only"
-        ),
-    ],
-)
-def test_what_cannot_be_exported_is_not_served(one: Service) -> None:
-    assert gateway.inbound(one, [slices(endpoint("10.2.0.1"))], EAST, SITE) == ()
+    assert inbound(WEB, [slices(endpoint("10.2.0.1"))], Callers()) == ()
 
 
 @pytest.mark.parametrize(
@@ -270,7 +262,7 @@ def test_whatever_slices_say_only_admitted_addresses_of_theirs_are_served(
 ) -> None:
     known = {address for one in found for each in one.endpoints for address in each.addresses}
     authorities = []
-    for one in gateway.inbound(SET, found, EAST, SITE):
+    for one in inbound(SET, found):
         authorities.append(one.authority)
         assert {place.address for place in one.places} <= known & {
             "10.2.0.1",
@@ -285,4 +277,4 @@ def test_whatever_slices_say_only_admitted_addresses_of_theirs_are_served(
 @given(SLICES)
 def test_the_order_of_slices_means_nothing(found: list[EndpointSlice]) -> None:
     shuffled = sorted(found, key=repr)
-    assert gateway.inbound(SET, found, EAST, SITE) == gateway.inbound(SET, shuffled, EAST, SITE)
+    assert inbound(SET, found) == inbound(SET, shuffled)

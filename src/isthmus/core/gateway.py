@@ -5,11 +5,11 @@ Everything is computed for one Service at a time, so that one change costs one S
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 from msgspec.structs import replace
 
-from isthmus.core.export import digest
 from isthmus.core.protocol import protocol
 from isthmus.model import addresses, names
 from isthmus.model.exports import Export, Port
@@ -38,15 +38,13 @@ class Site:
 
 
 def inbound(
-    service: Service, slices: Iterable[EndpointSlice], callers: Callers, site: Site
+    export: Export, service: Service, slices: Iterable[EndpointSlice], callers: Callers, site: Site
 ) -> tuple[Inbound, ...]:
-    """Return what the gateway serves for ``service``: nothing, unless somebody may call it."""
+    """Return what the gateway serves for ``export``, the digest of ``service`` and its ``slices``:
+    nothing, unless somebody may call it."""
     if callers == Callers():
         return ()
     slices = tuple(slices)
-    export = digest(service, slices)
-    if not isinstance(export, Export):
-        return ()
     pods = _by_pod(slices) if export.pods else {}
     return tuple(
         Inbound(
@@ -176,6 +174,7 @@ def _served(offered: Iterable[_Offered]) -> Iterator[Place]:
                 yield Place(address=canonical, port=one.port)
 
 
+@lru_cache(maxsize=4096)
 def _canonical(address: str) -> str | None:
     """Return the one way to write an IP address; None for names, which nobody has judged."""
     try:

@@ -164,7 +164,7 @@ class Exporting:
         served: tuple[Inbound, ...] = ()
         if service is not None and found is not None and isinstance(found.said, Export):
             callers = grant.callers(found.said, self._permits.values())
-            served = gateway.inbound(service, slices, callers, self._site)
+            served = gateway.inbound(found.said, service, slices, callers, self._site)
         if served == self._inbound.get(key, ()):
             return False
         self._inbound.pop(key, None)
