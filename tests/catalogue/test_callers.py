@@ -44,6 +44,7 @@ def test_nobody_but_our_own_gateway_is_asked(peer: str | None) -> None:
         pytest.param([GOOD, GOOD], id="two headers"),
         pytest.param([f"{GOOD},{GOOD}"], id="two elements"),
         pytest.param([f"URI={EAST},URI={NORTH}"], id="two elements, short"),
+        pytest.param([f"Hash=abc,URI={NORTH};URI={EAST}"], id="two elements, one in a field"),
         pytest.param([f"{GOOD};URI={NORTH}"], id="two URIs"),
         pytest.param([f"By={GATEWAY};Hash=abc"], id="no URI"),
         pytest.param([f"By={GATEWAY};Hash=abc;URI="], id="an empty URI"),

@@ -16,11 +16,11 @@ from yarl import URL
 from isthmus.catalogue.callers import Site
 from isthmus.catalogue.errors import Forbidden, Garbled, Unavailable, Unreachable, Untrusted
 from isthmus.catalogue.following import SILENCE, Chunks, Door
-from isthmus.catalogue.serving import PATH
 from isthmus.model.errors import IsthmusError
+from isthmus.xds.gateway import CATALOGUE, CATALOGUE_HOST, CATALOGUE_PATH
+from isthmus.xds.http import DESTINATION
 
-HOST = "catalogue.isthmus"
-HEADERS = {"Host": HOST, "isthmus-destination": "catalogue", "Accept-Encoding": "identity"}
+HEADERS = {"Host": CATALOGUE_HOST, DESTINATION: CATALOGUE, "Accept-Encoding": "identity"}
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=10.0, sock_read=SILENCE)
 FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError, TimeoutError)
 
@@ -70,7 +70,7 @@ class Dialer:
     ) -> aiohttp.ClientResponse:
         host = f"[{address}]" if ":" in address else address
         where = f"{host}:{door.port}"
-        url = URL(f"https://{where}{PATH}", encoded=True)
+        url = URL(f"https://{where}{CATALOGUE_PATH}", encoded=True)
         try:
             response = await session.get(url, headers=HEADERS, allow_redirects=False)
         except FOREIGN as error:

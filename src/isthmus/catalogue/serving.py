@@ -12,10 +12,10 @@ from isthmus.catalogue.callers import HEADER, Site, source
 from isthmus.catalogue.errors import Forbidden, Unavailable
 from isthmus.catalogue.messages import HEARTBEAT, Alive, Revoked, line
 from isthmus.catalogue.offers import Offers, Stream
+from isthmus.xds.gateway import CATALOGUE_PATH
 
 log = logging.getLogger(__name__)
 
-PATH = "/v1/catalogue"
 CONTENT_TYPE = "application/x-ndjson"
 PATIENCE = 30.0  # seconds for a reader to take a piece; a slow one has to begin anew
 LONGEST = 3600.0  # seconds of one stream: certificates end, and nothing is trusted for ever
@@ -68,7 +68,7 @@ def mount(app: web.Application, offers: Offers, site: Site, peer: Peer, random: 
     async def close(_: web.Application) -> None:
         offers.close()
 
-    app.router.add_get(PATH, serve, allow_head=False)
+    app.router.add_get(CATALOGUE_PATH, serve, allow_head=False)
     app.on_shutdown.append(close)
 
 
