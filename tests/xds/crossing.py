@@ -60,6 +60,7 @@ SERVICES: Mapping[str, tuple[Protocol, int]] = {
     "rpc": ("http2", 7003),
     "flood": ("tcp", 7004),
     "half": ("tcp", HALF_DEAD),
+    "open": ("http", 7002),  # to all accounts of a namespace
     "private": ("tcp", 7001),
     "private-web": ("http", 7002),
 }
@@ -76,9 +77,16 @@ LISTENERS: Mapping[str, tuple[int, str, Protocol]] = {
 }
 
 
+GRANTED = {
+    "open": Callers(prefixes=("spiffe://east.isthmus/ns/default/",)),
+    "private": Callers(),
+    "private-web": Callers(),
+}
+
+
 def inbound(service: str) -> Inbound:
     protocol, port = SERVICES[service]
-    granted = Callers(exact=(str(CURL_ID),)) if "private" not in service else Callers()
+    granted = GRANTED.get(service, Callers(exact=(str(CURL_ID),)))
     places = [Place(address=PODS, port=port)]
     if port == HALF_DEAD:
         places.append(Place(address=NOBODY_HERE, port=port))

@@ -156,11 +156,11 @@ async def test_the_very_same_way_is_open_to_what_is_right() -> None:
         assert (await line.ask(requesting(WEB))).startswith("HTTP/1.1 200 ")
 
 
-async def told(shown: pki.Credentials | None, **options: object) -> str:
+async def told(shown: pki.Credentials | None, to: str = WEB, **options: object) -> str:
     """Return the first line that the gateway answers; nothing, where it hangs up instead."""
     try:
         async with knock(shown, **options) as line:
-            return (await line.ask(requesting(WEB))).partition("\r\n")[0]
+            return (await line.ask(requesting(to))).partition("\r\n")[0]
     except OSError:
         return ""
 
@@ -207,6 +207,34 @@ async def test_what_is_refused_in_the_handshake_does_not_come_to_speak() -> None
     in_time = {name for name, one in pki.HOSTILE.items() if "envoy" in one.handshake}
     found = {name for name in in_time if await told(pki.hostile(name)) == ""}
     assert found == in_time
+
+
+async def test_a_whole_namespace_is_let_in_one_name_at_a_time() -> None:
+    """Two names of that namespace in one certificate are nobody's name."""
+    namespace = authority("open")
+    async with pod(crossing.show, 7002):
+        for account in ("curl", "other"):
+            shown = pki.credentials(pki.identity("east", account))
+            assert await told(shown, namespace) == "HTTP/1.1 200 OK"
+    elsewhere = pki.credentials(pki.identity("east", "curl", "elsewhere"))
+    async with nobody_came():
+        assert await told(elsewhere, namespace) == "HTTP/1.1 403 Forbidden"
+        assert await told(pki.hostile("two URIs"), namespace) == "HTTP/1.1 403 Forbidden"
+
+
+async def test_whoever_comes_to_the_gateway_itself_cannot_say_who_they_are() -> None:
+    forged = [
+        f"x-forwarded-client-cert: By=x;URI={pki.WEST}",
+        "isthmus-source: 127.0.0.1",
+        "x-envoy-original-path: /admin",
+    ]
+    async with pod(crossing.show, 7002), knock(KNOWN) as line:
+        answer = await line.ask(requesting(WEB, "\n".join([REQUEST, *forged])))
+    _, _, arrived = answer.partition("\r\n\r\n")
+    assert arrived.count("URI=") == 1
+    assert f";URI={crossing.CURL_ID}\r\n" in arrived
+    assert "isthmus-" not in arrived
+    assert "x-envoy-" not in arrived
 
 
 async def test_the_probe_answers_every_member_of_the_mesh() -> None:
