@@ -154,7 +154,8 @@ async def test_an_unreachable_target_changes_nothing_but_the_status() -> None:
         west.cluster.faults.start()
         await west.delete(SERVICES, "web-0")
         await settled(east, mirrored(8)[1:], within=60)
-        assert await east.condition("Ready") == ("True", "Ready")
+        ready = ("True", "Ready")
+        await until(lambda: east.condition("Ready"), lambda found: found == ready, within=60)
         assert "staleSince" not in (await east.link())["status"]
 
 

@@ -11,7 +11,7 @@ from isthmus.apps.controller.remote import service_of
 from isthmus.core import egress, mirror
 from isthmus.kube.requests import Selection
 from isthmus.model.links import Link
-from isthmus.model.names import MIRRORED
+from isthmus.model.names import MANAGED_BY, MANAGER, MIRRORED
 from isthmus.model.objects import EndpointSlice, Key, Service
 from isthmus.model.routes import Outbound, Peer
 from isthmus.runtime.cache import Cache, Event, Gone, Listed, Put
@@ -20,6 +20,7 @@ V = TypeVar("V", Service, EndpointSlice)
 
 Told: TypeAlias = Callable[[frozenset[Key]], None]
 MIRRORS = Selection(labels=f"{MIRRORED}=true")
+OURS = Selection(labels=f"{MANAGED_BY}={MANAGER}")
 
 
 class Carrying:
@@ -63,10 +64,10 @@ class Carrying:
     # What this cluster's watches say.
 
     def fold_services(self, event: Event[Key, Service]) -> None:
-        self._update(change.key for change in self._services.fold(_mirrors(event)))
+        self._update(change.key for change in self._services.fold(only_mirrors(event)))
 
     def fold_slices(self, event: Event[Key, EndpointSlice]) -> None:
-        changes = self._slices.fold(_mirrors(event))
+        changes = self._slices.fold(only_mirrors(event))
         both = (one for change in changes for one in (change.before, change.after))
         self._update({key for one in both if one is not None for key in service_of(one)})
 
@@ -149,7 +150,7 @@ class Carrying:
         return self._services.objects[key].metadata.creation_timestamp or "", key
 
 
-def _mirrors(event: Event[Key, V]) -> Event[Key, V]:
+def only_mirrors(event: Event[Key, V]) -> Event[Key, V]:
     """Return ``event`` as if there was nothing but mirrors."""
     match event:
         case Listed(objects, unreadable):

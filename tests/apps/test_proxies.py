@@ -1,0 +1,344 @@
+"""What proxies are told: all of it or nothing, each change alone, and the same as from scratch."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from isthmus.apps.controller.authority import Authority
+from isthmus.apps.controller.calling import Calling
+from isthmus.apps.controller.carrying import Carrying
+from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.exporting import Exporting
+from isthmus.apps.controller.proxies import Proxies, Role, Sources
+from isthmus.model.grants import Grant, GrantSpec
+from isthmus.model.names import MANAGED_BY, SERVICE_NAME
+from isthmus.model.objects import (
+    EndpointPort,
+    EndpointSlice,
+    Key,
+    Metadata,
+    Service,
+    ServicePort,
+    ServiceSpec,
+)
+from isthmus.model.routes import EgressRoutes
+from isthmus.runtime.cache import Gone, Listed, Put
+from isthmus.xds import egress, gateway, secrets
+from isthmus.xds.resources import (
+    CLUSTER,
+    ENDPOINTS,
+    LISTENER,
+    ROUTES,
+    SCOPED_ROUTES,
+    SECRET,
+    Resources,
+    together,
+)
+from isthmus.xds.snapshot import Snapshot, dangling
+from tests.apps import trusting
+from tests.apps.clusters import VirtualClock
+from tests.support.builders import EXPORT_LABEL, endpoint, export, link, pod, service, view
+from tests.support.model import Source
+
+WEST = link("west")
+CONFIG = Config(cluster_name="east", allow_loopback=True)
+SITE = gateway.Site(address="127.0.0.1", own="own.json")
+ANCHOR = trusting.anchor()
+ISSUER = trusting.issuer(ANCHOR)
+
+
+def spec(*ports: ServicePort) -> ServiceSpec:
+    return ServiceSpec(cluster_ip="10.9.9.9", cluster_ips=("10.9.9.9",), ports=ports)
+
+
+def exported(name: str) -> Service:
+    return service(name, spec=spec(ServicePort(port=80, name="http")), labels=EXPORT_LABEL)
+
+
+def slice_of(name: str, ip: str, namespace: str = "shop") -> EndpointSlice:
+    labels = {SERVICE_NAME: name, MANAGED_BY: "endpointslice-controller.k8s.io"}
+    return EndpointSlice(
+        metadata=Metadata(name=f"{name}-abc", namespace=namespace, labels=labels),
+        address_type="IPv4",
+        endpoints=(endpoint(ip),),
+        ports=(EndpointPort(name="http", port=8080),),
+    )
+
+
+API = replace(service("kubernetes", "default"), spec=spec(ServicePort(port=443, name="https")))
+GRANT = Grant(metadata=Metadata(name="west"), spec=GrantSpec(cluster="west"))
+
+
+@dataclass(slots=True)
+class Told:
+    """Proxies that note what they are told."""
+
+    authority: Authority
+    gateways: dict[str, tuple[str, ...]]
+    sources: Sources
+    proxies: Proxies = field(init=False)
+    published: list[tuple[Role, Snapshot]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.proxies = Proxies(self.sources, SITE, VirtualClock())
+        self.proxies.tell(self._publish)
+
+    def _publish(self, role: Role, snapshot: Snapshot) -> None:
+        assert list(dangling(snapshot)) == [] or not all(self.gateways.values())
+        self.published.append((role, snapshot))
+
+    def last(self, role: Role) -> Snapshot:
+        return next(found for name, found in reversed(self.published) if name == role)
+
+    async def settle(self) -> None:
+        """Let all that there is to say be said."""
+        await asyncio.sleep(10)
+
+    def tell(self, source: Source, *names: str, exports: int = 2) -> None:
+        """Let everything be known, at once and completely."""
+        parts = self.sources
+        services = [exported(f"web-{number}") for number in range(exports)]
+        slices = [slice_of(one.metadata.name, "10.0.0.1") for one in services]
+        local = (*source.services.values(), *services, API)
+        parts.exporting.fold_services(Listed(local))
+        parts.exporting.fold_marked(Listed(tuple(slices)))
+        parts.exporting.fold_loose(Listed((slice_of("kubernetes", "10.7.7.7", "default"),)))
+        parts.exporting.fold_ours(Listed(()))
+        parts.exporting.fold_grants(Listed((GRANT,)))
+        parts.carrying.fold_services(Listed(local))
+        parts.carrying.fold_slices(Listed(tuple(source.slices.values())))
+        parts.carrying.fold_links(Listed((WEST,)))
+        pods = [pod(name, f"10.1.0.{n}", service_account_name=name) for n, name in enumerate(names)]
+        parts.calling.fold(Listed(tuple(pods)))
+
+
+def sources(authority: Authority, gateways: dict[str, tuple[str, ...]]) -> Sources:
+    return Sources(
+        exporting=Exporting(CONFIG, lambda: "uid"),
+        carrying=Carrying(CONFIG, lambda uid: gateways.get(uid, ())),
+        calling=Calling("isthmus"),
+        authority=authority,
+    )
+
+
+@asynccontextmanager
+async def told(authority: Authority | None = None) -> AsyncIterator[Told]:
+    gateways: dict[str, tuple[str, ...]] = {WEST.uid: ("10.0.0.9",)}
+    authority = authority or trusting.given(ANCHOR, ISSUER)
+    made = Told(authority, gateways, sources(authority, gateways))
+    running = asyncio.create_task(made.proxies.run())
+    try:
+        yield made
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
+def mirrored(*names: str) -> Source:
+    source = Source()
+    assert source.settle(view(WEST, *map(export, names))) == []
+    return source
+
+
+def names(snapshot: Snapshot, type_url: str) -> list[str]:
+    return sorted(snapshot.of(type_url))
+
+
+async def test_a_gateway_is_told_what_is_exported_and_an_egress_what_is_mirrored() -> None:
+    async with told() as made:
+        made.tell(mirrored("db"), "curl")
+        await made.settle()
+        assert [role for role, _ in made.published] == ["gateway", "egress"]
+        found = made.last("gateway")
+        ports = ["web-0.shop.svc.cluster.local:80", "web-1.shop.svc.cluster.local:80"]
+        assert names(found, SCOPED_ROUTES) == ["catalogue", "probe", *ports]
+        assert names(found, SECRET) == ["anchors"]
+        found = made.last("egress")
+        assert names(found, CLUSTER) == ["identify", "nowhere", "west|shop/curl"]
+        assert names(found, SECRET) == ["account/shop/curl", "anchors"]
+        assert len(names(found, LISTENER)) == 2
+
+
+async def test_nothing_is_said_before_everything_is_known() -> None:
+    authority = trusting.fresh()
+    async with told(authority) as made:
+        made.tell(mirrored("db"), "curl")
+        await made.settle()
+        assert made.published == []
+        trusting.put(authority, trusting.trust_map(ANCHOR), trusting.issuer_secret(ISSUER))
+        await made.settle()
+        assert {role for role, _ in made.published} == {"gateway", "egress"}
+
+
+async def test_no_single_missing_list_is_taken_for_an_empty_one() -> None:
+    source = mirrored("db")
+    for missing in ("exporting", "services", "slices", "links", "pods"):
+        async with told() as made:
+            parts = made.sources
+            if missing != "exporting":
+                parts.exporting.fold_services(Listed((API,)))
+                parts.exporting.fold_marked(Listed(()))
+                parts.exporting.fold_loose(Listed((slice_of("kubernetes", "10.7.7.7", "default"),)))
+                parts.exporting.fold_ours(Listed(()))
+                parts.exporting.fold_grants(Listed(()))
+            if missing != "services":
+                parts.carrying.fold_services(Listed(tuple(source.services.values())))
+            if missing != "slices":
+                parts.carrying.fold_slices(Listed(tuple(source.slices.values())))
+            if missing != "links":
+                parts.carrying.fold_links(Listed((WEST,)))
+            if missing != "pods":
+                parts.calling.fold(Listed(()))
+            await made.settle()
+            assert made.published == [], missing
+
+
+async def test_a_changed_mirror_changes_its_own_listener_and_nothing_else() -> None:
+    source = mirrored(*(f"db-{number}" for number in range(30)))
+    async with told() as made:
+        made.tell(source, "curl")
+        await made.settle()
+        before = made.last("egress")
+        made.published.clear()
+        made.sources.carrying.fold_slices(Gone(Key("shop", "db-7-west-ipv4")))
+        await made.settle()
+        ((role, after),) = made.published
+        assert role == "egress"
+        for type_url in (CLUSTER, ENDPOINTS, SECRET, ROUTES):
+            assert after.of(type_url) is before.of(type_url)
+        old, new = before.of(LISTENER), after.of(LISTENER)
+        assert len(old.keys() - new.keys()) == 1
+        assert all(new[name] is old[name] for name in new)
+
+
+async def test_a_changed_export_changes_its_own_endpoints_and_nothing_else() -> None:
+    async with told() as made:
+        made.tell(mirrored(), exports=30)
+        await made.settle()
+        before = made.last("gateway")
+        made.published.clear()
+        made.sources.exporting.fold_marked(Put(slice_of("web-3", "10.0.0.2")))
+        await made.settle()
+        ((role, after),) = made.published
+        assert role == "gateway"
+        for type_url in (CLUSTER, SECRET, SCOPED_ROUTES, LISTENER):
+            assert after.of(type_url) is before.of(type_url)
+        old, new = before.of(ENDPOINTS), after.of(ENDPOINTS)
+        assert [name for name in new if new[name] is not old[name]] == [
+            "web-3.shop.svc.cluster.local:80"
+        ]
+
+
+async def test_a_burst_of_changes_is_one_snapshot() -> None:
+    async with told() as made:
+        made.tell(mirrored("db"), "curl")
+        await made.settle()
+        made.published.clear()
+        for number in range(2, 50):
+            made.sources.calling.fold(Put(pod(f"curl-{number}", f"10.1.0.{number}")))
+        await made.settle()
+        assert [role for role, _ in made.published] == ["egress"]
+
+
+async def test_an_account_whose_last_pod_is_gone_loses_its_certificate_and_clusters() -> None:
+    async with told() as made:
+        made.tell(mirrored("db"), "curl", "web")
+        await made.settle()
+        assert names(made.last("egress"), SECRET)[:2] == ["account/shop/curl", "account/shop/web"]
+        made.sources.calling.fold(Gone(Key("shop", "web")))
+        await made.settle()
+        found = made.last("egress")
+        assert names(found, SECRET) == ["account/shop/curl", "anchors"]
+        assert names(found, CLUSTER) == ["identify", "nowhere", "west|shop/curl"]
+
+
+async def test_a_new_anchor_reaches_both_roles_and_renews_every_certificate() -> None:
+    async with told() as made:
+        made.tell(mirrored("db"), "curl")
+        await made.settle()
+        before = {role: made.last(role).of(SECRET) for role in ("gateway", "egress")}
+        other = trusting.anchor()
+        trusting.put(made.authority, trusting.trust_map(ANCHOR, other))
+        trusting.put(made.authority, trusting.issuer_secret(trusting.issuer(other)))
+        await made.settle()
+        for role in ("gateway", "egress"):
+            after = made.last(role).of(SECRET)
+            assert after.keys() == before[role].keys()
+            assert all(after[name].version != before[role][name].version for name in after)
+
+
+async def test_where_nobody_knows_the_gateways_proxies_keep_those_that_they_have_known() -> None:
+    async with told() as made:
+        made.gateways[WEST.uid] = ()
+        made.tell(mirrored("db"), "curl")
+        await made.settle()
+        found = made.last("egress")
+        assert names(found, ENDPOINTS) == []
+        assert "west|shop/curl" in names(found, CLUSTER)
+        made.gateways[WEST.uid] = ("10.0.0.9",)
+        made.sources.carrying.refresh()
+        await made.settle()
+        assert names(made.last("egress"), ENDPOINTS) == ["west"]
+
+
+async def test_a_link_that_goes_takes_everything_of_it_along() -> None:
+    async with told() as made:
+        made.tell(mirrored("db"), "curl")
+        await made.settle()
+        made.sources.carrying.fold_links(Gone(WEST.metadata.key))
+        await made.settle()
+        found = made.last("egress")
+        assert names(found, CLUSTER) == ["identify", "nowhere"]
+        assert (names(found, ENDPOINTS), names(found, ROUTES)) == ([], [])
+        assert names(found, LISTENER) == ["identify"]
+
+
+async def test_after_any_changes_it_is_what_it_would_be_from_scratch() -> None:
+    source = mirrored("db", "mq")
+    async with told() as made:
+        made.tell(source, "curl", "web")
+        await made.settle()
+        made.sources.carrying.fold_slices(Gone(Key("shop", "db-west-ipv4")))
+        made.sources.calling.fold(Put(pod("late", "10.1.9.9", service_account_name="late")))
+        await made.settle()
+        made.sources.calling.fold(Gone(Key("shop", "web")))
+        made.sources.carrying.fold_slices(Put(source.slices[Key("shop", "db-west-ipv4")]))
+        made.sources.exporting.fold_services(Gone(Key("shop", "web-0")))
+        await made.settle()
+        parts = made.sources
+        carrying, authority = parts.carrying, parts.authority
+        routes = EgressRoutes(
+            outbound=tuple(one for each in carrying.outbound.values() for one in each),
+            peers=tuple(carrying.peers.values()),
+            callers=dict(parts.calling.callers),
+        )
+        anchors = secrets.anchors(authority.anchors.pem())
+        leaves = {name: authority.account(*name.split("/")) for name in parts.calling.accounts}
+        own = [secrets.account(name, one.chain_pem, one.key_pem) for name, one in leaves.items()]
+        assert versions(made.last("egress")) == {
+            **listed(egress.egress(routes, SITE.address)),
+            **listed(together([anchors, *own])),
+        }
+        assert versions(made.last("gateway")) == {
+            **listed(gateway.gateway(parts.exporting.routes(), SITE)),
+            **listed(together([anchors])),
+        }
+
+
+def versions(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    return {
+        (type_url, name): entry.version
+        for type_url, entries in snapshot.types.items()
+        for name, entry in entries.items()
+    }
+
+
+def listed(resources: Resources) -> dict[tuple[str, str], str]:
+    return {
+        (type_url, name): one.version
+        for type_url, of in resources.items()
+        for name, one in of.items()
+    }
