@@ -208,8 +208,24 @@ class Proxy:
 
     async def count(self, name: str) -> int:
         """Return one statistic; what Envoy has not counted yet is 0."""
-        found = json.loads(await self.ask("/stats?format=json"))["stats"]
-        return sum(one.get("value", 0) for one in found if one.get("name") == name)
+        return (await self._counts()).get(name, 0)
+
+    async def total(self, ending: str) -> int:
+        """Return the sum of all statistics whose names end like this."""
+        return sum(count for name, count in (await self._counts()).items() if name.endswith(ending))
+
+    async def _counts(self) -> dict[str, int]:
+        found = msgspec.json.decode(await self.ask("/stats?format=json"), type=_Statistics).stats
+        return {one.name: one.value for one in found if isinstance(one.value, int)}
+
+
+class _Statistic(msgspec.Struct):
+    name: str = ""  # histograms have none
+    value: int | str = 0
+
+
+class _Statistics(msgspec.Struct):
+    stats: tuple[_Statistic, ...]
 
 
 @asynccontextmanager
@@ -231,7 +247,10 @@ async def running(directory: Path, resources: Resources) -> AsyncIterator[Proxy]
     async def state() -> str:
         if process.returncode is not None:
             return f"ended: {log.read_text()}"
-        return (await proxy.ask("/ready")).strip() if files.admin.exists() else "no admin yet"
+        try:
+            return (await proxy.ask("/ready")).strip()
+        except OSError as error:
+            return f"no answer yet: {error}"
 
     try:
         await until(state, lambda found: found == "LIVE" or found.startswith("ended"))

@@ -96,11 +96,12 @@ def outbound(one: Outbound, address: str) -> Resource:
 def peer(one: Peer, callers: Mapping[str, str]) -> Iterator[Resource]:
     """Reach a linked cluster's gateways, under each of the callers' accounts."""
     yield upstream.endpoints(one.link, one.places)
-    yield from (_cluster(one, account) for account in sorted(set(callers.values())))
-    yield _routes(one.link, callers)
+    yield from (reach(one, account) for account in sorted(set(callers.values())))
+    yield table(one.link, callers)
 
 
-def _cluster(one: Peer, account: str) -> Resource:
+def reach(one: Peer, account: str) -> Resource:
+    """Reach a linked cluster's gateways under one account's certificate."""
     secret = tls.sent_secret(tls.account_secret(account))
     return upstream.cluster(
         _cluster_name(one.link, account),
@@ -153,7 +154,7 @@ def _requests(one: Outbound, statistics: str) -> dict[str, object]:
     )
 
 
-def _routes(link: str, callers: Mapping[str, str]) -> Resource:
+def table(link: str, callers: Mapping[str, str]) -> Resource:
     """Lead every request of a known caller to the link; nobody's calls lead nowhere."""
     route = {
         "inline_cluster_specifier_plugin": {"extension": _choice(link, callers)},
