@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from isthmus.core import egress, gateway
 from isthmus.core.egress import Caller
+from isthmus.core.export import digest
 from isthmus.core.gateway import Site
 from isthmus.model.exports import Export
 from isthmus.model.links import Link
@@ -68,7 +69,10 @@ def test_the_authority_is_exactly_the_one_that_the_gateway_serves() -> None:
     endpoints = (endpoint("10.0.0.1", "db-0"), endpoint("10.0.0.2", "db-1"))
     ports = (EndpointPort(name="http", port=8080),)
     slices = (replace(slice_of("db", *endpoints), ports=ports),)
-    served = {one.authority: one.protocol for one in gateway.inbound(there, slices, EAST, SITE)}
+    found = digest(there, slices)
+    assert isinstance(found, Export)
+    inbound = gateway.inbound(found, there, slices, EAST, SITE)
+    served = {one.authority: one.protocol for one in inbound}
     source = mirrored(headless("db", "db-0", "db-1"))
     asked = {
         one.authority: one.protocol

@@ -1,10 +1,13 @@
 """Where calls to a mirror go: to the egress, or to the target's gateway, and nowhere else."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from isthmus.core import slices
 from isthmus.core.world import Address, LinkView
 from isthmus.model import addresses, names
 from isthmus.model.actions import Create, Report, Update
@@ -297,3 +300,16 @@ def test_the_data_plane_can_be_changed() -> None:
     settled(view(WEST, export()), local=local)
     assert readiness(local) == {"10.0.0.7": True}
     assert local.services == before
+
+
+def test_a_proxy_on_this_machine_is_called_only_where_that_was_allowed() -> None:
+    source = Source(egress=(Address("127.0.0.7"),))
+    world = source.world(view(WEST, export()))
+    key = Key("shop", "web-west")
+    (claim,) = world.claims[key]
+    mirror = service("web-west")
+    for allowed, expected in ((False, []), (True, ["127.0.0.7"])):
+        (found,) = slices.desired(
+            key, claim, dataclasses.replace(world, allow_loopback=allowed), mirror
+        )
+        assert [ip for one in found.endpoints for ip in one.addresses] == expected

@@ -39,7 +39,8 @@ def desired(key: Key, claim: Claim, world: World, mirror: Service) -> list[Endpo
         endpoints = [_endpoint(one, view, _is_ready(claim, export)) for one in gateways]
         port_there = view.link.spec.gateway.port
         ports = tuple(_port(port.name, port_there, port.app_protocol) for port in export.ports)
-    return list(_packed(_metadata(key, claim, view, export), endpoints, ports))
+    usable = [one for one in endpoints if _may_be_called(one, world)]
+    return list(_packed(_metadata(key, claim, view, export), usable, ports))
 
 
 def own(world: World, key: Key) -> list[EndpointSlice]:
@@ -115,6 +116,11 @@ def _metadata(key: Key, claim: Claim, view: LinkView, export: Export) -> Metadat
     return Metadata(namespace=key.namespace, name=key.name, labels=labels, annotations=annotations)
 
 
+def _may_be_called(endpoint: Endpoint, world: World) -> bool:
+    refused = addresses.refusal(endpoint.addresses[0], allow_loopback=world.allow_loopback)
+    return refused is None
+
+
 def _packed(
     metadata: Metadata, endpoints: Iterable[Endpoint], ports: tuple[EndpointPort, ...]
 ) -> Iterator[EndpointSlice]:
@@ -138,13 +144,10 @@ def _packed(
 
 @lru_cache(maxsize=4096)  # all mirrors lead to the same few proxies or gateways
 def _family(address: str) -> str | None:
-    """Return the family of an address that calls may be sent to; None for any other, and for
-    names, which slices do not hold."""
+    """Return the family of an address; None for names, which slices do not hold."""
     try:
         ip = ip_address(address)
     except ValueError:
-        return None
-    if addresses.refusal(address) is not None:
         return None
     if isinstance(ip, IPv4Address):
         return "IPv4"

@@ -53,3 +53,4 @@ class World:
     slices: Mapping[Key, tuple[EndpointSlice, ...]] = field(default_factory=dict)  # by service
     egress: tuple[Address, ...] = ()
     listeners: Mapping[int, Key] = field(default_factory=dict)  # listener port to its mirror
+    allow_loopback: bool = False  # may proxies be on this machine? For tests and the demo
