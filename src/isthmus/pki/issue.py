@@ -83,22 +83,21 @@ def key_of(csr_pem: bytes) -> ec.EllipticCurvePublicKey:
 
 def _check(issuer: x509.Certificate, identity: Identity, now: datetime) -> None:
     parse(str(identity), identity.mesh_domain)
-    found = facts(issuer)
-    if (
-        not found.is_authority
-        or found.permitted is None
-        or not found.permits(identity.trust_domain)
-    ):
-        allowed = ", ".join(found.permitted or ()) or "nobody"
-        raise CannotIssue(f"the issuer may vouch for {allowed}, not for {identity.trust_domain}")
+    host, found = identity.trust_domain, facts(issuer)
+    if not found.is_authority:
+        raise CannotIssue(f"the issuer of {host} is not an authority")
+    if found.permitted is None:
+        raise CannotIssue("the issuer is not constrained to one cluster")
+    if not found.permits(host):
+        raise CannotIssue(f"the issuer may vouch for {found.permitted[0]}, not for {host}")
     if issuer.not_valid_after_utc <= now:
         raise CannotIssue(
-            f"the issuer of {identity.trust_domain} expired at "
+            f"the issuer of {host} expired at "
             f"{second_time(issuer.not_valid_after_utc)}, the clock here says {second_time(now)}; "
             f"make another with `isthmus trust issue --cluster {identity.cluster}`"
         )
     if issuer.not_valid_before_utc > now:
         raise CannotIssue(
-            f"the issuer of {identity.trust_domain} holds from "
+            f"the issuer of {host} holds from "
             f"{second_time(issuer.not_valid_before_utc)}, the clock here says {second_time(now)}"
         )
