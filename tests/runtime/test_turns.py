@@ -43,9 +43,45 @@ async def test_no_more_than_allowed_wait_or_run() -> None:
         for key in "aaab":
             group.create_task(work(key))
         await asyncio.sleep(0.1)
-        for key in "abc":  # the line of a is full, then the room for all
+        for key in "ab":  # the line of a is full, then there is no room for a second b
             with pytest.raises(Crowded):
                 await work(key)
+
+
+async def test_whoever_has_many_waiting_gives_a_place_up_for_whoever_has_none() -> None:
+    turns: Turns[str] = Turns(1, line=9, waiting=3)
+    ended: list[str] = []
+
+    async def work(name: str) -> None:
+        try:
+            async with turns.turn(name[0]):
+                await asyncio.sleep(1)
+                ended.append(name)
+        except Crowded:
+            ended.append(f"{name} was sent away")
+
+    async with asyncio.TaskGroup() as group:
+        for name in ("a1", "a2", "a3", "a4", "b1", "c1", "d1"):
+            group.create_task(work(name))
+            await asyncio.sleep(0.01)
+    assert ended[:3] == ["a4 was sent away", "a3 was sent away", "d1 was sent away"]
+    assert ended[3:] == ["a1", "a2", "b1", "c1"]
+
+
+async def test_those_who_give_up_all_at_once_stop_nobody() -> None:
+    turns: Turns[str] = Turns(1, line=9, waiting=9)
+
+    async def brief() -> None:
+        async with asyncio.timeout(1), turns.turn("a"):
+            await asyncio.sleep(5)
+
+    async with turns.turn("b"):
+        tasks = [asyncio.create_task(brief()) for _ in range(5)]
+        await asyncio.sleep(1)  # they are told at the same moment as we end
+    await asyncio.wait(tasks)
+    async with asyncio.timeout(1), turns.turn("c"):
+        pass
+    assert all(isinstance(task.exception(), TimeoutError) for task in tasks)
 
 
 async def test_whoever_gives_up_loses_no_turn_for_others() -> None:
