@@ -40,6 +40,8 @@ class State:
         queue: Callable[[Key, Lane], None],
         touched: Callable[[str], None],
         expected: Expected,
+        *,
+        allow_loopback: bool = False,
     ) -> None:
         self.targets: dict[str, Target] = {}
         self.claims = Claims()
@@ -52,6 +54,7 @@ class State:
         self.owned_slices = self.slices.index(_owner)
         self.reports: dict[str, dict[Key, tuple[Report, ...]]] = {}  # by link, then by name
         self._own_namespace = own_namespace
+        self._allow_loopback = allow_loopback
         self._queue = queue
         self._touched = touched
         self._expected = expected
@@ -85,6 +88,7 @@ class State:
             slices=self._slices_of,
             egress=self._egress,
             listeners=self.listeners,
+            allow_loopback=self._allow_loopback,
         )
 
     # What this cluster's watches say.
@@ -231,9 +235,9 @@ class State:
             link = target.link = target.placed(link)
             if known.status.cluster_uid and not link.status.cluster_uid:
                 target.pinned = ""  # somebody wants whatever cluster answers next to be pinned
+            elif not target.is_misrecorded:
+                target.pinned = link.status.cluster_uid or target.pinned
             changed = known.spec != link.spec or before != (target.is_armed, target.is_ending)
-        if not target.is_misrecorded:
-            target.pinned = link.status.cluster_uid or target.pinned
         if changed:
             self._reclaim(target)
         self._find_rivals()
