@@ -26,8 +26,17 @@ def own_secret(path: str) -> dict[str, object]:
 
     A key that was made on the proxy's machine does not travel.
     """
+    return _kept_secret(OWN, path)
+
+
+def anchors_in(path: str) -> dict[str, object]:
+    """Point at the file with the anchors, for the one connection over which they cannot come."""
+    return _kept_secret(ANCHORS, path)
+
+
+def _kept_secret(name: str, path: str) -> dict[str, object]:
     source = {"path_config_source": {"path": path}, "resource_api_version": "V3"}
-    return {"name": OWN, "sds_config": source}
+    return {"name": name, "sds_config": source}
 
 
 def sent_secret(name: str) -> dict[str, object]:
@@ -47,19 +56,27 @@ def served(secret: dict[str, object], protocols: Sequence[str]) -> dict[str, obj
     )
 
 
-def called(secret: dict[str, object], identity: str, protocols: Sequence[str]) -> dict[str, object]:
+def called(
+    secret: dict[str, object],
+    identity: str,
+    protocols: Sequence[str],
+    anchors: dict[str, object] | None = None,
+) -> dict[str, object]:
     """Connect only to whoever proves to be ``identity``."""
     return extension(
         "envoy.transport_sockets.tls",
         tls_pb2.UpstreamTlsContext(
-            common_tls_context=_common(secret, {"exact": identity}, protocols),
+            common_tls_context=_common(secret, {"exact": identity}, protocols, anchors),
             max_session_keys={"value": 0},
         ),
     )
 
 
 def _common(
-    secret: dict[str, object], name: dict[str, str], protocols: Sequence[str]
+    secret: dict[str, object],
+    name: dict[str, str],
+    protocols: Sequence[str],
+    anchors: dict[str, object] | None = None,
 ) -> dict[str, object]:
     return {
         "tls_params": {
@@ -73,6 +90,6 @@ def _common(
                 "match_typed_subject_alt_names": [{"san_type": "URI", "matcher": name}],
                 "max_verify_depth": {"value": 2},
             },
-            "validation_context_sds_secret_config": sent_secret(ANCHORS),
+            "validation_context_sds_secret_config": anchors or sent_secret(ANCHORS),
         },
     }

