@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from isthmus.apps.controller.measures import certificates
 from isthmus.apps.controller.refusal import Refused
 from isthmus.apps.controller.signing import Signing
 from isthmus.apps.controller.tokens import MEMORY, Tokens
@@ -364,3 +365,27 @@ async def test_no_secret_is_in_anything_that_is_shown(caplog: pytest.LogCaptureF
         secrets += pem.decode().splitlines()[1:-1]
     for secret in secrets:
         assert secret not in everything
+
+
+async def test_what_is_issued_and_refused_and_what_ends_when_is_measured() -> None:
+    here = await office("curl")
+    await here.ask(token(here.place, "curl"))
+    await refusal(here.ask("canary-88"))
+    authority = given(ABOVE, EAST)
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for metric in certificates(authority, here.signing, VirtualClock())
+        for sample in metric.samples
+    }
+    day = 24 * 3600
+    expiry = "isthmus_certificate_expiry_seconds"
+    assert found[expiry, "anchor"] == 3650 * day
+    assert found[expiry, "issuer"] == 365 * day
+    assert found[expiry, "own"] == day
+    assert found["isthmus_certificates_issued_total",] == 1
+    assert found["isthmus_certificates_refused_total", "unauthenticated"] == 1
+    assert found["isthmus_certificates_refused_total", "too_many"] == 0
+    assert found["isthmus_trust_problems",] == 0
+    nothing = certificates(fresh(), here.signing, VirtualClock())
+    assert not next(nothing).samples
+    assert next(nothing).samples[0].value == 1
