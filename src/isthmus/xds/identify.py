@@ -65,7 +65,11 @@ def handing_over(link: str, authority: str, statistics: str) -> list[dict[str, o
 
 
 def listener(callers: Mapping[str, str]) -> Resource:
-    """Choose by the caller's address; who is not known has no chain, and is closed."""
+    """Choose by the caller's address; who is not known has no chain, and is closed.
+
+    Envoy takes no listener without chains: while nobody is known, there is one for no address.
+    """
+    callers = callers or {NOWHERE: NOWHERE}
     accounts = sorted(set(callers.values()))
     return resource(
         listener_pb2.Listener(
@@ -74,7 +78,7 @@ def listener(callers: Mapping[str, str]) -> Resource:
             internal_listener={},
             per_connection_buffer_limit_bytes=BUFFER,
             filter_chains=[_chain(account) for account in accounts],
-            filter_chain_matcher=_choice(callers) if callers else None,
+            filter_chain_matcher=_choice(callers),
         )
     )
 

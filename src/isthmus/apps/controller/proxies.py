@@ -8,7 +8,7 @@ better than one that is told half of the truth.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -19,10 +19,10 @@ from isthmus.apps.controller.exporting import Exporting
 from isthmus.apps.credentials import Credentials
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
+from isthmus.model.routes import Peer
 from isthmus.runtime.clock import Clock
-from isthmus.xds import egress, gateway, identify, secrets
+from isthmus.xds import egress, gateway, identify, secrets, upstream
 from isthmus.xds.assembly import Assembly
-from isthmus.xds.resources import ENDPOINTS
 from isthmus.xds.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ class Proxies:
         self._outbound: set[Key] = set()
         self._stale = {TRUST, CATALOGUE, CALLERS}
         self._accounts: dict[str, Credentials] = {}
+        self._reached: tuple[frozenset[str], Mapping[str, Peer]] = (frozenset(), {})
         self._wake = asyncio.Event()
         sources.exporting.tell(self._exports_changed)
         sources.carrying.tell(self._mirrors_changed)
@@ -169,17 +170,26 @@ class Proxies:
         self.gateway.put(CATALOGUE, gateway.catalogue(routes, self._site.own))
 
     def _tell_callers(self) -> None:
+        """Tell who calls from where. Pods come and go often, accounts and links do not."""
         callers, peers = self._sources.calling.callers, self._sources.carrying.peers
         self._tell_accounts()
+        reached = (self._sources.calling.accounts, peers)
+        if reached != self._reached:
+            self._reached = reached
+            self._tell_links()
         self.egress.put(ITSELF, (*identify.clusters(), identify.listener(callers)))
+        self.egress.put(CALLERS, (egress.table(link, callers) for link in peers))
+
+    def _tell_links(self) -> None:
+        accounts, peers = self._reached
         for part in tuple(self.egress.parts):
             if isinstance(part, Part) and part.kind == "link" and part.name not in peers:
                 self.egress.put(part, ())
         for name, peer in peers.items():
-            found = egress.peer(peer, callers)
             # Where nobody knows the gateways, proxies that have known them go on as they are.
-            known = (one for one in found if peer.places or one.type_url != ENDPOINTS)
-            self.egress.put(Part("link", name), known)
+            known = [upstream.endpoints(name, peer.places)] if peer.places else []
+            found = (egress.reach(peer, account) for account in sorted(accounts))
+            self.egress.put(Part("link", name), (*known, *found))
 
     def _tell_accounts(self) -> None:
         """Give every account that somebody calls under a certificate, and nobody else."""
