@@ -1,0 +1,238 @@
+"""The server that tells proxies what to carry: incremental xDS over mutually proven TLS.
+
+A proxy is told what belongs to the role that its certificate entitles it to, from the moment on at
+which something was published for that role, and never before.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import grpc
+from cryptography import x509
+from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
+
+from isthmus.envoy.translation import asked, response
+from isthmus.model.errors import Transient
+from isthmus.model.identities import Identity
+from isthmus.pki.verify import Untrusted, identify
+from isthmus.runtime.latest import Latest
+from isthmus.xds.session import Said, Session, TooManyNames
+from isthmus.xds.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+MIB = 1024 * 1024
+STREAMS = 256  # of all proxies together
+LONGEST_NAME = 253  # of a proxy, as it calls itself
+OPTIONS = (
+    ("grpc.max_receive_message_length", 16 * MIB),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_metadata_size", 16 * 1024),
+    ("grpc.max_concurrent_streams", 8),  # of one connection
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.so_reuseport", 0),  # two servers on one port would hide a mistake
+)
+
+
+class Papers(NamedTuple):
+    """What the server shows and believes, in PEM: chain, key, anchors."""
+
+    chain: bytes
+    key: bytes
+    anchors: bytes
+
+    def __repr__(self) -> str:
+        return "Papers(<hidden>)"
+
+
+class CannotListen(Transient):
+    """The port is taken, or not ours to use."""
+
+
+@dataclass(slots=True, eq=False)
+class Connected:
+    """One proxy, for as long as its stream lives."""
+
+    identity: Identity
+    role: str
+    name: str = ""  # as it calls itself, when it has said so
+    session: Session = field(default_factory=Session)
+
+
+class AdsServer:
+    """``papers`` is asked at every handshake; ``entitled`` says which role an identity has."""
+
+    def __init__(
+        self,
+        mesh_domain: str,
+        papers: Callable[[], Papers],
+        entitled: Callable[[Identity], str | None],
+    ) -> None:
+        self.connected: set[Connected] = set()
+        self.sent: Counter[str] = Counter()  # resources and removals, by type
+        self.acknowledged: Counter[str] = Counter()  # responses, by type
+        self.refused: Counter[str] = Counter()  # responses, by type
+        self.turned_away: Counter[str] = Counter()  # streams, by reason
+        self._mesh_domain = mesh_domain
+        self._papers = papers
+        self._entitled = entitled
+        self._wanted: dict[str, Latest[Snapshot]] = {}
+        self._told: list[Callable[[], None]] = []
+
+    def tell(self, told: Callable[[], None]) -> None:
+        """Have ``told`` called whenever a proxy comes, goes, or answers."""
+        self._told.append(told)
+
+    def publish(self, role: str, snapshot: Snapshot) -> None:
+        """Let all proxies of ``role`` have this from now on."""
+        self._of(role).publish(snapshot)
+
+    @asynccontextmanager
+    async def listening(self, address: str, port: int) -> AsyncIterator[int]:
+        """Serve; hand out the port, which the system chooses if 0 was asked for."""
+        server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=STREAMS)
+        ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(_Servicer(self), server)
+        try:
+            bound = server.add_secure_port(f"{_bracketed(address)}:{port}", self._credentials())
+        except RuntimeError:
+            bound = 0
+        if not bound:
+            raise CannotListen(f"{address}:{port}: cannot listen there; is the port taken?")
+        await server.start()
+        try:
+            yield bound
+        finally:
+            await server.stop(grace=None)
+
+    async def converse(self, context: grpc.aio.ServicerContext) -> None:
+        """Talk to one proxy until its stream ends."""
+        connected = await self._admitted(context)
+        self.connected.add(connected)
+        self._changed()
+        try:
+            await self._converse(context, connected)
+        finally:
+            self.connected.discard(connected)
+            self._changed()
+
+    async def _admitted(self, context: grpc.aio.ServicerContext) -> Connected:
+        identity = self._peer(context)
+        role = self._entitled(identity) if identity is not None else None
+        if identity is not None and role is not None:
+            return Connected(identity, role)
+        self.turned_away["not a proxy of ours"] += 1
+        log.warning("not a proxy of ours", extra={"identity": str(identity)})
+        text = f"{identity} is not a proxy of this cluster"
+        await context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
+        raise AssertionError("abort raises")
+
+    async def _converse(self, context: grpc.aio.ServicerContext, connected: Connected) -> None:
+        outbox: asyncio.Queue[Said] = asyncio.Queue()
+
+        async def publish() -> None:
+            async for snapshot in self._of(connected.role).follow():
+                _put(outbox, connected.session.publish(snapshot))
+
+        async def write() -> None:
+            while True:
+                said = await outbox.get()
+                self.sent[said.type_url] += len(said.entries) + len(said.removed)
+                await context.write(response(said))
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(part()) for part in (publish, write)]
+            try:
+                while (request := await context.read()) is not grpc.aio.EOF:
+                    _put(outbox, self._received(connected, request))
+            except TooManyNames as error:
+                self.turned_away["too many names"] += 1
+                log.warning("proxy turned away", extra={"error": str(error)})
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    def _received(
+        self, connected: Connected, request: discovery_pb2.DeltaDiscoveryRequest
+    ) -> list[Said]:
+        if request.node.id and not connected.name:
+            connected.name = request.node.id[:LONGEST_NAME]
+        found = asked(request)
+        if found.error is not None:
+            self.refused[found.type_url] += 1
+            extra = {"proxy": connected.name, "type": found.type_url, "error": found.error}
+            log.error("a proxy refuses what it was told", extra=extra)
+        elif found.nonce:
+            self.acknowledged[found.type_url] += 1
+        said = connected.session.receive(found)
+        self._changed()
+        return said
+
+    def _changed(self) -> None:
+        for told in self._told:
+            told()
+
+    def _of(self, role: str) -> Latest[Snapshot]:
+        return self._wanted.setdefault(role, Latest())
+
+    def _peer(self, context: grpc.aio.ServicerContext) -> Identity | None:
+        """Return whom the verified certificate of the other side names."""
+        shown = b"".join(context.auth_context().get("x509_pem_cert", ()))
+        try:
+            return identify(x509.load_pem_x509_certificate(shown), self._mesh_domain)
+        except (ValueError, Untrusted):
+            return None
+
+    def _credentials(self) -> grpc.ServerCredentials:
+        shown = self._papers()
+
+        def fresh() -> grpc.ServerCertificateConfiguration | None:
+            """Called by a thread of gRPC at every handshake; None stands for no change."""
+            nonlocal shown
+            now = self._papers()
+            if now == shown:
+                return None
+            shown = now
+            return _configuration(now)
+
+        return grpc.dynamic_ssl_server_credentials(
+            _configuration(shown), fresh, require_client_authentication=True
+        )
+
+
+class _Servicer(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):  # type: ignore[misc]  # generated
+    """Only the incremental kind of stream is spoken; gRPC refuses the other one."""
+
+    def __init__(self, server: AdsServer) -> None:
+        self._server = server
+
+    async def DeltaAggregatedResources(  # noqa: N802  # named by the protocol
+        self,
+        request_iterator: object,  # noqa: ARG002
+        context: grpc.aio.ServicerContext,
+    ) -> None:
+        await self._server.converse(context)
+
+
+def _configuration(papers: Papers) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration(
+        [(papers.key, papers.chain)], root_certificates=papers.anchors
+    )
+
+
+def _put(outbox: "asyncio.Queue[Said]", said: list[Said]) -> None:
+    # Never more than one response of each type is unanswered, so the outbox stays short.
+    for one in said:
+        outbox.put_nowait(one)
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
