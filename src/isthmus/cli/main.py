@@ -19,6 +19,7 @@ from types import FrameType
 import click
 
 from isthmus import __version__
+from isthmus.cli.trust import trust
 from isthmus.model.errors import IsthmusError, Transient
 from isthmus.model.wire import Json
 
@@ -174,6 +175,9 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
     for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
     config = Config(log_format="text" if for_people else "json", **options)
     asyncio.run(control(config, where.kubeconfig, where.context))
+
+
+cli.add_command(trust)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
 from isthmus.model.identities import check_mesh_domain
+from isthmus.pki.facts import facts
 from isthmus.pki.keys import Pair, new_key
 from isthmus.pki.shape import LEEWAY, authority_name, authority_usage, blank
 
@@ -31,3 +32,11 @@ def create_anchor(mesh_domain: str, now: datetime, lifetime: timedelta = LIFETIM
         .sign(key, hashes.SHA256())
     )
     return Pair(certificate, key)
+
+
+def mesh_domain_of(anchor: x509.Certificate) -> str | None:
+    """Return the mesh that an anchor of ours is constrained to; others may have no constraint."""
+    permitted = facts(anchor).permitted or ()
+    if len(permitted) == 1 and permitted[0].startswith("."):
+        return permitted[0].removeprefix(".")
+    return None

@@ -67,6 +67,12 @@ def read_certificates(text: str | bytes, what: str) -> tuple[x509.Certificate, .
     return tuple(_certificate(block, what) for block in pem.blocks(text, what, LARGEST))
 
 
+def without_keys(text: str | bytes, what: str) -> tuple[x509.Certificate, ...]:
+    """Return the certificates of a PEM text in which keys may stand, too."""
+    found = pem.blocks(text, what, LARGEST)
+    return tuple(_certificate(block, what) for block in found if not block.is_private)
+
+
 def read_key(text: str | bytes, what: str) -> ec.EllipticCurvePrivateKey:
     """Return the one ECDSA key of a PEM text that holds nothing else but its parameters."""
     found = [block for block in pem.blocks(text, what, LARGEST) if block.label != "EC PARAMETERS"]
