@@ -24,6 +24,7 @@ FINALIZER = "isthmus.dev/mirrors"
 # Our own workloads: their Services and service accounts have the same names in every cluster.
 CONTROLLER = "isthmus-controller"
 GATEWAY = "isthmus-gateway"
+EGRESS = "isthmus-egress"
 # What a cluster trusts, and signs with; both in the controller's namespace.
 ISSUER = "isthmus-issuer"  # a Secret with tls.crt and tls.key
 TRUST = "isthmus-trust"  # a ConfigMap

@@ -10,17 +10,18 @@ import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from random import Random
 from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from isthmus.apps import credentials
+from isthmus.apps import credentials, freshness
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.trust import Choice, Trust, choose, proved, read_anchors, read_issuer
 from isthmus.apps.credentials import Credentials
+from isthmus.apps.freshness import Due
 from isthmus.kube.requests import Selection
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
@@ -29,7 +30,6 @@ from isthmus.model.objects import ConfigMap, Key, Secret
 from isthmus.pki import keys
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.issue import issue
-from isthmus.pki.renewal import renew_at
 from isthmus.pki.shape import CannotIssue
 from isthmus.pki.verify import Untrusted
 from isthmus.runtime.cache import Cache, Event
@@ -48,11 +48,10 @@ class NoAuthority(Transient):
 
 @dataclass(slots=True)
 class _Kept:
-    """A leaf, and when to get another: by the wall clock, which may jump, or by the other one."""
+    """A leaf, and when to get another."""
 
     credentials: Credentials
-    renew_at: datetime
-    due: float
+    due: Due
     is_wanted: bool = True  # whether anybody has asked since the last look
 
 
@@ -212,7 +211,7 @@ class Authority:
     def _turn_to(self, choice: Choice) -> None:
         self._trust = choice.trust
         for kept in self._accounts.values():
-            kept.due = self._clock.now()
+            kept.due = freshness.now(self._clock)
         log.info(
             "trust is another",
             extra={
@@ -251,12 +250,10 @@ class Authority:
         return Credentials(*self.leaf(who, key.public_key()), key)
 
     def _keep(self, made: Credentials) -> _Kept:
-        when = renew_at(made.not_before, made.not_after, self._random.random())
-        left = (when - self._clock.utc()) / timedelta(seconds=1)
-        return _Kept(made, when, self._clock.now() + left)
+        return _Kept(made, freshness.due(made, self._clock, self._random))
 
     def _is_due(self, kept: _Kept) -> bool:
-        return self._clock.now() >= kept.due or self._clock.utc() >= kept.renew_at
+        return kept.due.has_come(self._clock)
 
     def _speak(self) -> None:
         """Say what is wrong, once; a sentence that differs in its numbers only is the same."""

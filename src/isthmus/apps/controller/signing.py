@@ -17,6 +17,7 @@ from isthmus.apps.controller.authority import Authority, NoAuthority
 from isthmus.apps.controller.refusal import Reason, Refused
 from isthmus.apps.controller.sources import source
 from isthmus.apps.controller.tokens import Holder, Tokens
+from isthmus.apps.signed import PATH, Denied, Signed
 from isthmus.model.times import second_time
 from isthmus.pki.issue import LARGEST_CSR, BadCsr, key_of
 from isthmus.pki.keys import chain_pem
@@ -26,7 +27,6 @@ from isthmus.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 
-PATH = "/v1/sign"
 SIGNATURES = Rate(burst=60, per_second=2)  # of one identity: a Deployment's replicas share one
 BODY = 10.0  # seconds for a request's body
 
@@ -35,14 +35,6 @@ class Body(Protocol):
     """What a request's body is read from."""
 
     async def read(self, n: int = -1) -> bytes: ...
-
-
-class Signed(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer: the leaf with its issuer, the anchors to trust, and when the leaf ends."""
-
-    chain: str
-    anchors: str
-    not_after: str
 
 
 class Signing:
@@ -148,7 +140,7 @@ def _too_large() -> Refused:
 
 
 def _refusal(refused: Refused) -> web.Response:
-    answer = _json(refused.reason.value, {"error": str(refused)})
+    answer = _json(refused.reason.value, Denied(str(refused)))
     if refused.reason is Reason.UNAUTHENTICATED:
         answer.headers["WWW-Authenticate"] = "Bearer"
     if refused.retry_after:

@@ -1,0 +1,176 @@
+"""Keeps a proxy's certificate fresh: obtained before it is needed, replaced long before it ends.
+
+What is there stays in use until there is something better: a controller that is away, a bad bundle
+or a full disk cost nothing as long as the certificate holds.
+
+Anchors come from a mounted file, which lags behind the cluster, and with every answer of a
+controller, which may lag, too: both count, because who trusts too few is cut off.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from random import Random
+from typing import Protocol
+
+from isthmus.apps import freshness
+from isthmus.apps.credentials import Credentials
+from isthmus.apps.proxy.asking import Unsigned
+from isthmus.apps.proxy.files import Files
+from isthmus.apps.signed import Signed
+from isthmus.kube.document import Place
+from isthmus.kube.entries import read
+from isthmus.kube.errors import BadConfig
+from isthmus.model.errors import IsthmusError
+from isthmus.model.identities import Identity
+from isthmus.model.times import second_time
+from isthmus.pki import bundle, keys
+from isthmus.pki.bundle import BadBundle, Bundle
+from isthmus.pki.pem import BadPem
+from isthmus.pki.verify import Untrusted, verify
+from isthmus.runtime.backoff import Backoff, Retries
+from isthmus.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+LOOK = 5.0  # seconds between two looks at the bundle and the clock
+BACKOFF = Backoff(first=1.0, cap=60.0)
+WARN, ALARM = 0.8, 0.95  # of the lifetime
+
+
+class Signer(Protocol):
+    """Whoever signs; a test may be one."""
+
+    async def sign(self, csr: bytes, anchors: Bundle) -> Signed: ...
+
+
+class Keeper:
+    """Holds one certificate with its key, in memory and in files that Envoy reads."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        signer: Signer,
+        trust: Path,
+        files: Files,
+        clock: Clock,
+        *,
+        random: Random | None = None,
+    ) -> None:
+        self.ready = asyncio.Event()  # set once Envoy can be started
+        self.own: Credentials | None = None
+        self.anchors: Bundle | None = None
+        self._identity = identity
+        self._signer = signer
+        self._trust = trust
+        self._files = files
+        self._clock = clock
+        self._random = random or Random()
+        self._retries = Retries(BACKOFF, self._random)
+        self._mounted: Bundle | None = None  # what the file had, when it could be used last
+        self._wrong = ""  # with the file
+        self._due = freshness.now(clock)
+        self._not_before = clock.now()  # no attempt before, after one that failed
+        self._said = 0.0  # at which share of the lifetime something was said last
+
+    async def run(self) -> None:
+        """Keep the certificate fresh, for ever."""
+        while True:
+            try:
+                await self.look()
+            except IsthmusError as error:
+                self._failed(error)
+            self._warn()
+            await self._clock.sleep(LOOK)
+
+    async def look(self) -> None:
+        """Take in a bundle that has changed, and renew what is due."""
+        self._follow_bundle()
+        if self.anchors is None or self._clock.now() < self._not_before:
+            return
+        if self._due.has_come(self._clock):
+            await self._renew(self.anchors)
+
+    def _follow_bundle(self) -> None:
+        try:
+            found = bundle.parse(read(self._trust, Place(str(self._trust))))
+        except (BadConfig, BadPem, BadBundle) as error:
+            if str(error) != self._wrong:
+                self._wrong = str(error)
+                extra = {"file": str(self._trust), "error": str(error)}
+                log.warning("the trust bundle cannot be used; the last one stays", extra=extra)
+            return
+        self._wrong = ""
+        if found != self._mounted:
+            self._use_anchors(found)
+            self._mounted = found
+            self._due, self._not_before = freshness.now(self._clock), self._clock.now()
+
+    def _use_anchors(self, found: Bundle) -> None:
+        if found != self.anchors:
+            self._files.write_anchors(found)
+            self.anchors = found
+            log.info("trust anchors", extra={"anchors": [each[:16] for each in found.fingerprints]})
+
+    async def _renew(self, anchors: Bundle) -> None:
+        key = keys.new_key()
+        signed = await self._signer.sign(keys.csr(key), anchors)
+        mounted = self._mounted.anchors if self._mounted else ()
+        try:
+            trusted = bundle.of((*mounted, *bundle.parse(signed.anchors).anchors))
+            chain = keys.read_certificates(signed.chain, "the chain")
+            found = verify(chain, trusted, self._clock.utc())
+        except (BadPem, BadBundle, Untrusted) as error:
+            raise Unsigned(f"the controller's answer cannot be used: {error}") from None
+        leaf, issuer = chain
+        if leaf.public_key() != key.public_key():
+            raise Unsigned("the controller's answer is for another key")
+        if found != self._identity:
+            raise Unsigned(
+                f"the pod's token is of {found.namespace}/{found.account}, but this proxy has to "
+                f"run as {self._identity.namespace}/{self._identity.account}"
+            )
+        self._use_anchors(trusted)
+        self._use(Credentials(leaf, issuer, key))
+
+    def _use(self, own: Credentials) -> None:
+        self._files.write_own(own)
+        self.own = own
+        self._due = freshness.due(own, self._clock, self._random)
+        self._retries.reset()
+        self._said = 0.0
+        self.ready.set()
+        log.info(
+            "certificate obtained",
+            extra={
+                "serial": f"{own.leaf.serial_number:x}",
+                "identity": str(self._identity),
+                "not_after": second_time(own.not_after),
+                "renewed_at": second_time(self._due.wall),
+            },
+        )
+
+    def _failed(self, error: IsthmusError) -> None:
+        wait = self._retries.failed()
+        if isinstance(error, Unsigned):
+            wait = max(wait, error.retry_after)
+        self._not_before = self._clock.now() + wait
+        log.warning(
+            "no certificate; will try again",
+            extra={"error": str(error), "seconds": round(wait, 1), "holds_until": self._until()},
+        )
+
+    def _warn(self) -> None:
+        """Say, once for each, that a good part of the lifetime is over."""
+        if self.own is None:
+            return
+        begin, end = self.own.not_before, self.own.not_after
+        used = (self._clock.utc() - begin) / (end - begin)
+        for share, level in ((WARN, logging.WARNING), (ALARM, logging.ERROR), (1.0, logging.ERROR)):
+            if self._said < share <= used:
+                self._said = share
+                text = "certificate has ended" if share == 1.0 else "certificate is not renewed"
+                log.log(level, text, extra={"used": f"{share:.0%}", "not_after": self._until()})
+
+    def _until(self) -> str:
+        return second_time(self.own.not_after) if self.own else ""
