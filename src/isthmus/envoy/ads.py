@@ -16,7 +16,7 @@ import grpc
 from cryptography import x509
 from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
 
-from isthmus.envoy.translation import asked, response
+from isthmus.envoy.translation import address_of, asked, response
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.pki.verify import Untrusted, identify
@@ -64,6 +64,7 @@ class Connected:
     identity: Identity
     role: str
     name: str = ""  # as it calls itself, when it has said so
+    address: str = ""  # where it listens, if it says so
     session: Session = field(default_factory=Session)
 
 
@@ -145,7 +146,7 @@ class AdsServer:
             while True:
                 said = await outbox.get()
                 self.sent[said.type_url] += len(said.entries) + len(said.removed)
-                await context.write(response(said))
+                await context.write(response(said, connected.address))
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part()) for part in (publish, write)]
@@ -165,6 +166,7 @@ class AdsServer:
     ) -> list[Said]:
         if request.node.id and not connected.name:
             connected.name = request.node.id[:LONGEST_NAME]
+            connected.address = address_of(request.node)
         found = asked(request)
         if found.error is not None:
             self.refused[found.type_url] += 1

@@ -25,12 +25,14 @@ from envoy.extensions.resource_monitors.fixed_heap.v3 import fixed_heap_pb2
 from google.protobuf import json_format
 
 from isthmus.xds import tls
+from isthmus.xds.placed import EVERYWHERE
 from isthmus.xds.resources import extension
 from isthmus.xds.upstream import TCP_KEEPALIVE, socket_address, speaking
 
 OWN_FILE, ANCHORS_FILE = "./own.pb", "./anchors.pb"
 ADMIN_SOCKET = "./admin.sock"
 CONTROLLER = "controller"
+ADDRESS = "address"  # what the proxy's metadata calls the one that it listens at
 PAGES = ("/ready", "/stats/prometheus")  # of the admin interface, and nothing else of it
 
 MIB = 1024 * 1024
@@ -56,6 +58,7 @@ class Proxy:
     cluster: str  # the Kubernetes cluster that it belongs to
     controller: tuple[str, int]  # where configuration is served
     controller_identity: str  # the SPIFFE ID that proves it
+    address: str = EVERYWHERE  # where it listens
     metrics: tuple[str, int] = ("0.0.0.0", 9991)
     heap: int = 1024 * MIB
     connections: int = 50_000
@@ -69,7 +72,11 @@ def bootstrap(proxy: Proxy) -> bytes:
         "grpc_services": [{"envoy_grpc": {"cluster_name": CONTROLLER}}],
     }
     message = bootstrap_pb2.Bootstrap(
-        node={"id": proxy.name, "cluster": f"{proxy.cluster}/{proxy.role}"},
+        node={
+            "id": proxy.name,
+            "cluster": f"{proxy.cluster}/{proxy.role}",
+            "metadata": {ADDRESS: proxy.address},
+        },
         admin={"address": {"pipe": {"path": ADMIN_SOCKET, "mode": 0o600}}},
         dynamic_resources={"ads_config": ads, "lds_config": tls.ADS, "cds_config": tls.ADS},
         static_resources={

@@ -1,7 +1,10 @@
 """Between the messages of incremental xDS and the values that a session is fed with."""
 
+from envoy.config.core.v3 import base_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 
+from isthmus.envoy.bootstrap import ADDRESS
+from isthmus.xds.placed import placed
 from isthmus.xds.session import Asked, Said
 
 LONGEST_MESSAGE = 2000  # characters of a refusal
@@ -19,12 +22,21 @@ def asked(request: discovery_pb2.DeltaDiscoveryRequest) -> Asked:
     )
 
 
-def response(said: Said) -> discovery_pb2.DeltaDiscoveryResponse:
+def address_of(node: base_pb2.Node) -> str:
+    """Return where a proxy says that it listens; nothing if it says nothing."""
+    found = node.metadata.fields.get(ADDRESS)
+    return "" if found is None else found.string_value
+
+
+def response(said: Said, address: str = "") -> discovery_pb2.DeltaDiscoveryResponse:
+    """Say it to a proxy at ``address``."""
     return discovery_pb2.DeltaDiscoveryResponse(
         type_url=said.type_url,
         nonce=said.nonce,
         resources=[
-            discovery_pb2.Resource(name=name, version=entry.version, resource=entry.resource.packed)
+            discovery_pb2.Resource(
+                name=name, version=entry.version, resource=placed(entry.resource, address).packed
+            )
             for name, entry in said.entries.items()
         ],
         removed_resources=said.removed,
