@@ -19,6 +19,7 @@ from types import FrameType
 import click
 
 from isthmus import __version__
+from isthmus.cli.proxy import proxy
 from isthmus.cli.trust import trust
 from isthmus.model.errors import IsthmusError, Transient
 from isthmus.model.wire import Json
@@ -177,6 +178,7 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
     asyncio.run(control(config, where.kubeconfig, where.context))
 
 
+cli.add_command(proxy)
 cli.add_command(trust)
 
 

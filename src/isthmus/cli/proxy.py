@@ -1,0 +1,80 @@
+"""``isthmus proxy``: from options to an Envoy with a certificate."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.model.identities import MESH_DOMAIN
+from isthmus.model.wire import Json
+
+if TYPE_CHECKING:
+    from isthmus.apps.proxy.config import Config
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--role", type=click.Choice(["gateway", "egress"]), required=True)
+@click.option("--cluster-name", required=True, help="What other clusters call this one: east.")
+@click.option("--controller", required=True, metavar="HOST:PORT", help="Signs certificates.")
+@click.option("--ads", required=True, metavar="HOST:PORT", help="Tells Envoy what to carry.")
+@click.option("--token-file", type=FILE, required=True, help="Of the service account (projected).")
+@click.option("--trust-file", type=FILE, required=True, help="The trust anchors: anchors.pem.")
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Private to this proxy, and in memory: its key is there.",
+)
+@click.option("--mesh-domain", default=MESH_DOMAIN, show_default=True, help="As all clusters have.")
+@click.option("--namespace", default="isthmus", show_default=True, help="Of proxy and controller.")
+@click.option("--name", default="", help="Of the pod; else the machine's name.")
+@click.option(
+    "--metrics",
+    default="0.0.0.0:9991",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="/ready /stats/prometheus",
+)
+@click.option("--concurrency", default=2, show_default=True, help="Threads that carry calls.")
+@click.option("--drain", default=30.0, show_default=True, help="Seconds for callers to leave.")
+@click.option("--log-format", type=click.Choice(["json", "text"]), help="Else text on a terminal.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+def proxy(log_format: str | None, **options: Json) -> None:
+    """Carry calls between clusters: a gateway, or an egress.
+
+    Obtains a certificate from the cluster's controller by the pod's token, keeps it fresh, and runs
+    an Envoy with it. SIGTERM lets callers leave first.
+    """
+    import asyncio
+
+    from isthmus.apps.proxy.config import Config, place
+
+    for option in ("controller", "ads", "metrics"):
+        options[option] = place(option, options[option])
+    for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
+    config = Config(log_format="text" if for_people else "json", **options)
+    asyncio.run(_run(config))
+
+
+async def _run(config: "Config") -> None:
+    """Run a proxy until SIGTERM or Ctrl-C."""
+    import asyncio
+    import signal
+
+    from isthmus.apps.controller import logs
+    from isthmus.apps.proxy.run import run
+    from isthmus.runtime.clock import SystemClock
+
+    logs.set_up(config.log_level, config.log_format)
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run(config, SystemClock(), stop)
