@@ -20,6 +20,7 @@ from isthmus.kube.steps import Audit, List, Stream, Wait, Watch
 from isthmus.kube.watch import Bookmark
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key, Metadata, Service
+from isthmus.model.wire import JsonObject
 from isthmus.runtime.cache import Cache, Event, Gone, Listed
 from tests.support.scripted import (
     Breaks,
@@ -154,6 +155,42 @@ async def test_an_expired_version_leads_to_exactly_one_list(expiry: Says) -> Non
     assert told.asked == ["list", "watch 7", "list", "watch 9"]
     assert told.events == ["= a@5 b@6", "= c@9"]
     assert told.names == {"c"}
+
+
+def born(name: str, version: int, uid: str) -> JsonObject:
+    made = named(name, version)
+    made["metadata"]["uid"] = uid
+    return made
+
+
+@pytest.mark.parametrize(
+    "known, gone, left",
+    [
+        pytest.param("u2", "u1", {"a"}, id="of an object that had the name before"),
+        pytest.param("u1", "u1", set(), id="of this very object"),
+        pytest.param("u1", "", set(), id="that does not say of which"),
+        pytest.param("", "u1", set(), id="of one that we know too little about"),
+    ],
+)
+async def test_a_deletion_counts_if_it_is_that_of_the_object_we_know(
+    known: str, gone: str, left: set[str]
+) -> None:
+    told = await tell(
+        listing(7, born("a", 5, known)),
+        stream(line("DELETED", born("a", 8, gone)), line("ADDED", B), 60.0),
+        streaming=False,
+    )
+    assert told.names == {"b"} | left
+    assert told.reflector.comparison().differences() == {Key("shop", one) for one in told.names}
+
+
+async def test_a_server_that_forgets_at_once_again_and_again_is_asked_less_and_less() -> None:
+    expired = says(GONE, 410)
+    told = await tell(listing(7, A), *[expired, listing(9, C)] * 100, seconds=2000, streaming=False)
+    assert told.names == {"c"}
+    pauses = [later - earlier for earlier, later in pairwise(told.script.times)]
+    assert max(pauses) >= 15
+    assert len(told.script.times) < 300
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,13 @@ def test_a_deletion_names_a_key() -> None:
     assert decode(line("DELETED", named("web", 7))) == [Seen("7", WEB, Gone(WEB))]
 
 
+def test_a_deletion_says_which_object_is_gone() -> None:
+    gone = named("web", 7)
+    gone["metadata"]["uid"] = "u1"
+    readable, unreadable = decode(line("DELETED", gone), line("DELETED", gone | {"spec": 1}))
+    assert readable == unreadable == Seen("7", WEB, Gone(WEB), "u1")
+
+
 def test_bookmarks() -> None:
     found = decode(bookmark(8), bookmark(9, complete=True))
     assert found == [Bookmark("8"), Bookmark("9", complete=True)]

@@ -61,6 +61,7 @@ class Page(Generic[T]):
 class Identity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     name: str
     namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
 
     @property
@@ -103,6 +104,13 @@ def version_of(obj: object) -> str:
     if isinstance(obj, dict):
         return str(obj["metadata"].get("resourceVersion", ""))
     return cast(_Described, obj).metadata.resource_version
+
+
+def uid_of(obj: object) -> str:
+    """Return the UID of an object, typed or plain JSON; empty if it does not say."""
+    if isinstance(obj, dict):
+        return str(obj["metadata"].get("uid", ""))
+    return cast(_Described, obj).metadata.uid
 
 
 def encoded(resource: Resource[T], obj: T) -> bytes:

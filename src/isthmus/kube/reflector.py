@@ -13,7 +13,7 @@ from random import Random
 from typing import Generic, TypeVar, assert_never
 
 from isthmus.kube.audit import Auditor, Comparison, Intervals
-from isthmus.kube.codec import Bad, Page, key_of
+from isthmus.kube.codec import Bad, Page, key_of, uid_of
 from isthmus.kube.errors import (
     Ahead,
     Expired,
@@ -31,7 +31,7 @@ from isthmus.kube.watch import Bookmark, Failed, Seen, WatchEvent
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.runtime.backoff import Backoff
-from isthmus.runtime.cache import Event, Listed, Put
+from isthmus.runtime.cache import Event, Gone, Listed, Put
 from isthmus.runtime.clock import GRAIN
 
 T = TypeVar("T")
@@ -285,6 +285,8 @@ class Reflector(Generic[T]):
             self._initial.add(seen)
             return None
         self._version = seen.version
+        if isinstance(seen.event, Gone) and self._is_former(seen):
+            return None
         self._auditor.explained(seen.key)
         match seen.event:
             case Bad() as bad:
@@ -293,10 +295,19 @@ class Reflector(Generic[T]):
                 return None
             case Put(obj):
                 self._known[seen.key] = obj
-            case _:
+            case Gone():
                 self._known.pop(seen.key, None)
         self.unreadable.pop(seen.key, None)
         return seen.event
+
+    def _is_former(self, seen: Seen[T]) -> bool:
+        """Tell whether a deletion is that of an object whose name another one has by now.
+
+        A server that repeats itself must not make us take down what is there.
+        """
+        known = self._known.get(seen.key)
+        uid = "" if known is None else uid_of(known)
+        return bool(uid and seen.uid) and uid != seen.uid
 
     def _remember(self, bad: Bad) -> None:
         """Keep the reason, within bounds: a hostile server must not fill our memory."""

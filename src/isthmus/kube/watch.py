@@ -6,7 +6,7 @@ from typing import Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from isthmus.kube.codec import UNREADABLE, Bad, Mark, decoder, key_of, version_of
+from isthmus.kube.codec import UNREADABLE, Bad, Mark, decoder, key_of, uid_of, version_of
 from isthmus.kube.errors import Garbled, Unreachable
 from isthmus.kube.failures import Status, refusal
 from isthmus.kube.quoting import one_line
@@ -24,11 +24,15 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 @dataclass(frozen=True, slots=True)
 class Seen(Generic[T]):
-    """Something happened to one object; ``version`` is where to go on from."""
+    """Something happened to one object; ``version`` is where to go on from.
+
+    ``uid`` says which one is gone: another may have its name by now.
+    """
 
     version: str
     key: Key
     event: Put[T] | Gone[Key] | Bad
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class WatchDecoder(Generic[T]):
             return _seen(key_of(found.object), version_of(found.object), Put(found.object))
         if found.type == "DELETED":
             key = key_of(found.object)
-            return _seen(key, version_of(found.object), Gone(key))
+            return _seen(key, version_of(found.object), Gone(key), uid_of(found.object))
         return self._unusual(line, f"unknown type {found.type[:20]!r}")
 
     def _unusual(self, line: bytes, reason: str) -> WatchEvent[T]:
@@ -117,16 +121,16 @@ class WatchDecoder(Generic[T]):
                     return _seen(mark.key, mark.resource_version, Bad(mark.key, reason))
                 case "DELETED":
                     mark = decoder(Mark).decode(found.object).metadata
-                    return _seen(mark.key, mark.resource_version, Gone(mark.key))
+                    return _seen(mark.key, mark.resource_version, Gone(mark.key), mark.uid)
         except UNREADABLE as error:
             raise Garbled(f"a line is no event: {error}") from error
         raise Garbled(f"a line is no event: {reason}")
 
 
-def _seen(key: Key, version: str, event: Put[T] | Gone[Key] | Bad) -> Seen[T]:
+def _seen(key: Key, version: str, event: Put[T] | Gone[Key] | Bad, uid: str = "") -> Seen[T]:
     if not version:
         raise Garbled(f"an event about {one_line(str(key), 100)} has no resource version")
-    return Seen(version, key, event)
+    return Seen(version, key, event, uid)
 
 
 def _bookmark(raw: msgspec.Raw) -> Bookmark:
