@@ -1,7 +1,9 @@
 """Two reflections that belong together: a target's Services and their EndpointSlices."""
 
 import asyncio
+import logging
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeAlias, TypeVar
 
 from isthmus.apps.controller.outside import Outside
@@ -21,7 +23,10 @@ T = TypeVar("T")
 Complete: TypeAlias = Callable[[Listing], None]
 Changed: TypeAlias = Callable[[Listing, set[Key], Lane], None]
 
+log = logging.getLogger(__name__)
+
 LOOK = 2.0  # seconds between two looks at how it goes
+MOST_SKEW = 60.0  # seconds by which clocks may differ without a word
 
 
 class Reading:
@@ -32,6 +37,7 @@ class Reading:
         self._client = client
         self._labels = labels
         self._cluster = cluster
+        self._clocks_differ = False
         self._look: Callable[[Reading], None] = lambda _: None
         self._services: Reflector[Service] = self._reflector()
         self._slices: Reflector[EndpointSlice] = self._reflector()
@@ -86,4 +92,15 @@ class Reading:
             group.create_task(reflect(theirs, self._slices, slices, clock))
             while True:
                 look(self)
+                self._compare_clocks()
                 await clock.sleep(LOOK)
+
+    def _compare_clocks(self) -> None:
+        """Say once that the target's clock is wrong, or ours: certificates depend on both."""
+        ahead = self._client.clock_skew or 0.0
+        differ, self._clocks_differ = self._clocks_differ, abs(ahead) > MOST_SKEW
+        if self._clocks_differ and not differ:
+            ours = self._outside.clock.utc()
+            theirs = ours + timedelta(seconds=ahead)
+            extra = {"link": self._cluster, "ours": str(ours), "theirs": str(theirs)}
+            log.warning("clocks differ by more than a minute", extra=extra)
