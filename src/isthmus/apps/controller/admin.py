@@ -29,7 +29,7 @@ async def serve(controller: "Controller") -> None:
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, None, port).start()
+            await web.TCPSite(runner, controller.config.address, port).start()
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise PortTaken(

@@ -26,7 +26,10 @@ class Config:
     workers: int = 16
     allow_loopback: bool = False  # may targets be on this machine? For tests and the demo
     local_cidrs: tuple[str, ...] = ()  # this cluster's pods and nodes: no gateway can be there
+    address: str | None = None  # where the ports below are opened; None: at all addresses
     admin_port: int | None = 9990  # None: no admin server
+    sign_port: int | None = 8443  # certificates and the catalogue; None: neither
+    ads_port: int | None = 8444  # what proxies are told; None: nothing
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
 

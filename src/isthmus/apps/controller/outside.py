@@ -45,7 +45,8 @@ def _connect(access: Access) -> Transport:
     return HttpTransport(access.server)
 
 
-def _without_identity(door: Door) -> AbstractAsyncContextManager[Chunks]:
+def without_identity(door: Door) -> AbstractAsyncContextManager[Chunks]:
+    """Open nothing; a controller that has a certificate puts its own way in place of this."""
     raise NoIdentity(
         f"link {door.cluster}: this controller has no certificate, without which no gateway lets "
         "it in; give it an issuer, or set via: api"
@@ -63,7 +64,7 @@ class Outside:
 
     client: Client
     connect: Callable[[Access], Transport] = _connect
-    catalogue: Open = _without_identity
+    catalogue: Open = without_identity
     network: Network = field(default_factory=SystemNetwork)
     clock: Clock = field(default_factory=SystemClock)
     random: Random = field(default_factory=Random)

@@ -7,15 +7,18 @@ queues names; while this replica leads, workers plan each name and write what th
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from isthmus.apps.controller.admin import serve
+from isthmus.apps.controller.carrying import OURS
 from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.dataplane import DataPlane
 from isthmus.apps.controller.expected import Expected
 from isthmus.apps.controller.exporting import LOOSE, MARKED, Exporting
 from isthmus.apps.controller.granting import Granting
 from isthmus.apps.controller.lag import Lag
-from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.outside import Outside, without_identity
 from isthmus.apps.controller.sessions import Sessions
 from isthmus.apps.controller.state import State
 from isthmus.apps.controller.upkeep import Upkeep
@@ -36,8 +39,8 @@ from isthmus.kube.resources import (
 from isthmus.model.errors import IsthmusError
 from isthmus.model.grants import Grant
 from isthmus.model.links import Link
-from isthmus.model.names import MANAGED_BY, MANAGER, SERVICE_NAME
-from isthmus.model.objects import Key, Service
+from isthmus.model.names import EGRESS, SERVICE_NAME
+from isthmus.model.objects import EndpointSlice, Key, Service
 from isthmus.runtime.cache import Event
 from isthmus.runtime.work import work
 from isthmus.runtime.workqueue import WorkQueue
@@ -48,7 +51,6 @@ log = logging.getLogger(__name__)
 
 GRACE = 5.0  # seconds for the workers to finish what they are writing
 LEASE = "isthmus-controller"
-EGRESS = "isthmus-egress"  # the Service whose endpoints carry the calls
 API_SERVERS = Selection(namespace="default", labels=f"{SERVICE_NAME}=kubernetes")
 
 
@@ -57,12 +59,22 @@ class Controller:
 
     def __init__(self, config: Config, outside: Outside) -> None:
         self.config = config
+        self.exporting = Exporting(config, lambda: self.state.own_uid)
+        self.dataplane = DataPlane(config, outside, self.exporting, self._gateways)
+        if outside.catalogue is without_identity:
+            outside = replace(outside, catalogue=self.dataplane.catalogue)
         self.outside = outside
         self.queue: WorkQueue[Key] = WorkQueue(outside.clock, random=outside.random)
         self.synced = asyncio.Event()
         self.lag = Lag()
         expected = Expected(outside.clock, self.queue.add)
-        self.state = State(config.namespace, self.queue.add, self._touch, expected)
+        self.state = State(
+            config.namespace,
+            self.queue.add,
+            self._touch,
+            expected,
+            allow_loopback=config.allow_loopback,
+        )
         self.sessions = Sessions(self.state, outside, config)
         lease = Key(config.namespace, LEASE)
         self.election = Election(
@@ -73,7 +85,6 @@ class Controller:
             outside.overrun,
         )
         leading = self.election.still_leading
-        self.exporting = Exporting(config, lambda: self.state.own_uid)
         self.granting = Granting(self.exporting.grants.objects, outside, leading)
         self.writer = Writer(outside.client, self.state, expected, self.queue, leading)
         self.upkeep = Upkeep(self.state, outside, config, leading, self._is_busy)
@@ -81,7 +92,6 @@ class Controller:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set: then finish what is being written, and let others lead."""
         state = self.state
-        ours = Selection(labels=f"{MANAGED_BY}={MANAGER}")
         egress = Selection(namespace=self.config.namespace, labels=f"{SERVICE_NAME}={EGRESS}")
         own = Selection(namespace=self.config.namespace, labels=SERVICE_NAME)
         async with asyncio.TaskGroup() as group:
@@ -91,7 +101,7 @@ class Controller:
                 for part in (
                     self._reflect(NAMESPACES, EVERYTHING, state.fold_namespaces),
                     self._reflect(SERVICES, EVERYTHING, self._fold_services),
-                    self._reflect(ENDPOINT_SLICES, ours, state.fold_slices),
+                    self._reflect(ENDPOINT_SLICES, OURS, self._fold_slices),
                     self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
                     self._reflect(ENDPOINT_SLICES, API_SERVERS, state.local.fold_api_servers),
                     self._reflect(LINKS, EVERYTHING, self._fold_links),
@@ -100,6 +110,7 @@ class Controller:
                     self._reflect(ENDPOINT_SLICES, own, self.exporting.fold_ours),
                     self._reflect(GRANTS, EVERYTHING, self._fold_grants),
                     self._once_synced(self.sessions.run),
+                    *self.dataplane.parts(),
                     self.lag.run(self.outside.clock),
                     serve(self),
                 )
@@ -139,6 +150,11 @@ class Controller:
     def _fold_services(self, event: Event[Key, Service]) -> None:
         self.state.fold_services(event)
         self.exporting.fold_services(event)
+        self.dataplane.fold_services(event)
+
+    def _fold_slices(self, event: Event[Key, EndpointSlice]) -> None:
+        self.state.fold_slices(event)
+        self.dataplane.slices.fold(event)
 
     def _fold_grants(self, event: Event[Key, Grant]) -> None:
         self.exporting.fold_grants(event)
@@ -146,10 +162,17 @@ class Controller:
 
     def _fold_links(self, event: Event[Key, Link]) -> None:
         self.state.fold_links(event)
+        self.dataplane.links.fold(event)
         self.sessions.refresh()
 
     def _touch(self, uid: str) -> None:
         self.upkeep.touch(uid)
+        self.dataplane.carrying.refresh()
+
+    def _gateways(self, uid: str) -> tuple[str, ...]:
+        """Return where the gateways of a link are, as far as that is known."""
+        target = self.state.targets.get(uid)
+        return () if target is None else target.gateway_addresses
 
     def _is_busy(self) -> bool:
         return self.queue.depth + self.queue.held > 0

@@ -31,6 +31,7 @@ class Config:
     mesh_domain: str = MESH_DOMAIN
     namespace: str = "isthmus"  # of the proxy and its controller
     name: str = ""  # of the pod; else the machine's
+    address: str = "0.0.0.0"  # where it listens: all addresses, unless others share the machine
     metrics: tuple[str, int] = ("0.0.0.0", 9991)
     concurrency: int = 2
     drain: float = 30.0

@@ -47,6 +47,7 @@ def _envoy(config: Config, name: str, clock: Clock) -> Envoy:
         cluster=config.cluster_name,
         controller=config.ads,
         controller_identity=str(config.controller_identity),
+        address=config.address,
         metrics=config.metrics,
     )
     options = Options(

@@ -1,0 +1,101 @@
+"""What users of joined clusters do, through real Envoys: call by name, and be refused in time."""
+
+import aiohttp
+import pytest
+
+from isthmus.embedded.machine.records import Unresolved
+from tests.dataplane.joined import Pair, account, pair
+from tests.support.machine import deployment, headless, pod, service, stateful_set
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.real, pytest.mark.sockets]
+
+SET = (stateful_set("nginx-set", 3, of="nginx-svc"), headless("nginx-svc", "nginx-set"))
+WEB = (deployment("web", 2), service("web", "web"))
+CURL = pod("curl", serviceAccountName="default")
+OTHER = (account("other"), pod("other", serviceAccountName="other"))
+SOON = 5.0  # seconds
+
+
+async def greeting(two: Pair, url: str, caller: str = "curl") -> str:
+    """Return which pod answers; or, in brackets, what came instead."""
+    try:
+        reply = await two.east.call(caller, url)
+    except (OSError, aiohttp.ClientError, Unresolved) as error:
+        return f"[{type(error).__name__}]"
+    return reply.greeting if reply.status == 200 else f"[{reply.status}]"
+
+
+async def answered(two: Pair, url: str) -> str:
+    return await until(lambda: greeting(two, url), lambda found: not found.startswith("["))
+
+
+async def refused(two: Pair, url: str) -> str:
+    """Wait until calls are refused; whoever waits too long fails."""
+    return await until(lambda: greeting(two, url), lambda found: found.startswith("["), within=SOON)
+
+
+async def test_a_call_by_name_is_answered_by_that_very_pod() -> None:
+    async with pair(east=(CURL,), west=SET) as two:
+        await two.west.export("nginx-svc")
+        for number in (0, 1, 2):
+            url = f"http://nginx-set-{number}.nginx-svc-west/"
+            assert await answered(two, url) == f"nginx-set-{number}"
+        reply = await two.east.call("curl", "http://nginx-set-2.nginx-svc-west/")
+        assert reply.told["host"] == "nginx-set-2.nginx-svc-west"
+        parts = dict(
+            part.split("=", 1) for part in reply.told["x-forwarded-client-cert"].split(";")
+        )
+        assert parts["URI"] == "spiffe://east.isthmus/ns/default/sa/default"
+        assert parts["By"] == "spiffe://west.isthmus/ns/isthmus/sa/isthmus-gateway"
+
+
+async def test_a_mirror_leads_to_all_pods() -> None:
+    async with pair(east=(CURL,), west=WEB) as two:
+        await two.west.export("web")
+        await answered(two, "http://web-west/")
+        pods = {one.metadata.name for one in await two.west.kubectl.pods("web")}
+        found = [await greeting(two, "http://web-west/") for _ in range(20)]
+        assert set(found) == pods
+
+
+async def test_a_revoked_grant_ends_calls_and_a_new_one_lets_them_pass() -> None:
+    async with pair(east=(CURL,), west=WEB) as two:
+        await two.west.export("web")
+        await answered(two, "http://web-west/")
+        await two.west.revoke("east")
+        assert await refused(two, "http://web-west/") == "[404]"
+        await two.west.grant("east")
+        await answered(two, "http://web-west/")
+
+
+async def test_a_grant_is_for_those_whom_it_names() -> None:
+    accounts = {"serviceAccounts": ["default/default"]}
+    async with pair(east=(CURL, *OTHER), west=WEB, grant={"from": accounts}) as two:
+        await two.west.export("web")
+        await answered(two, "http://web-west/")
+        assert await greeting(two, "http://web-west/", caller="other") == "[403]"
+
+
+async def test_what_is_not_exported_any_more_cannot_be_called() -> None:
+    async with pair(east=(CURL,), west=(*WEB, *SET)) as two:
+        await two.west.export("web")
+        await two.west.export("nginx-svc")
+        await answered(two, "http://web-west/")
+        listener = await two.east.listener("web-west")
+        await two.west.export("web", None)
+        await refused(two, f"http://{listener}/")
+        await answered(two, "http://nginx-set-0.nginx-svc-west/")
+
+
+async def test_an_address_that_is_no_pods_is_nobody() -> None:
+    async with pair(east=(CURL,), west=WEB) as two:
+        await two.west.export("web")
+        await answered(two, "http://web-west/")
+        listener = await two.east.listener("web-west")
+        source = aiohttp.TCPConnector(local_addr=("127.0.0.1", 0))
+        async with (
+            aiohttp.ClientSession(connector=source) as stranger,
+            stranger.get(f"http://{listener}/") as reply,
+        ):
+            assert reply.status == 503
