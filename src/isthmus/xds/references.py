@@ -1,0 +1,78 @@
+"""Which resources a resource refers to by name, read from the resource itself.
+
+Whoever builds a resource need not say what it refers to a second time, and cannot forget to.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from google.protobuf import symbol_database
+from google.protobuf.message import Message
+
+from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, TYPE, Resource
+
+_TCP = "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy"
+_SECRET_SOURCE = "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig"
+_HTTP = "envoy.extensions.filters.network.http_connection_manager.v3"
+
+# By message: the field that holds a name, and the type of what it names.
+_FIELDS = {
+    "envoy.config.core.v3.EnvoyInternalAddress": ("server_listener_name", LISTENER),
+    "envoy.config.route.v3.RouteAction": ("cluster", CLUSTER),
+    "envoy.config.route.v3.RouteAction.RequestMirrorPolicy": ("cluster", CLUSTER),
+    "envoy.config.route.v3.ScopedRouteConfiguration": ("route_configuration_name", ROUTES),
+    "envoy.config.route.v3.WeightedCluster.ClusterWeight": ("name", CLUSTER),
+    _SECRET_SOURCE: ("name", SECRET),
+    f"{_HTTP}.Rds": ("route_config_name", ROUTES),
+    _TCP: ("cluster", CLUSTER),
+    f"{_TCP}.WeightedCluster.ClusterWeight": ("name", CLUSTER),
+}
+
+
+class Reference(NamedTuple):
+    """One resource among all."""
+
+    type_url: str
+    name: str
+
+
+def references(resource: Resource) -> frozenset[Reference]:
+    """Return what a resource, and everything inside it, refers to."""
+    if resource.type_url in (ENDPOINTS, SECRET):
+        return frozenset()
+    return frozenset(_walk(_parsed(resource.type_url, resource.value)))
+
+
+def _walk(message: Message) -> Iterator[Reference]:
+    kind = message.DESCRIPTOR.full_name
+    if kind == "google.protobuf.Any":
+        yield from _walk(_parsed(message.type_url, message.value))
+        return
+    if kind == "envoy.config.cluster.v3.Cluster" and message.type == message.EDS:
+        yield Reference(ENDPOINTS, message.eds_cluster_config.service_name or message.name)
+    # A secret may also come from a file of the proxy; then it is not ours to send.
+    if kind in _FIELDS and not (kind == _SECRET_SOURCE and not message.sds_config.HasField("ads")):
+        field, type_url = _FIELDS[kind]
+        name = getattr(message, field)
+        if name:
+            yield Reference(type_url, name)
+    for part in _parts(message):
+        yield from _walk(part)
+
+
+def _parts(message: Message) -> Iterator[Message]:
+    """Yield the messages directly inside."""
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            yield from (one for one in value.values() if isinstance(one, Message))
+        elif isinstance(value, Message):
+            yield value
+        else:
+            yield from value
+
+
+def _parsed(type_url: str, value: bytes) -> Message:
+    """Parse what somebody here has serialised, and whose type is therefore known."""
+    return symbol_database.Default().GetSymbol(type_url.removeprefix(TYPE)).FromString(value)

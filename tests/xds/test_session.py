@@ -1,0 +1,300 @@
+"""One stream, request by request."""
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from isthmus.xds.references import Reference
+from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
+from isthmus.xds.session import NAMES, Asked, Said, Session, TooManyNames
+from isthmus.xds.snapshot import Entry, Snapshot
+from isthmus.xds.topic import Refusal
+
+WEB = Reference(CLUSTER, "web")
+
+
+def entry(type_url: str, name: str, version: str, *needs: Reference) -> Entry:
+    return Entry(Resource(type_url, name, version, b"key material"), frozenset(needs))
+
+
+def snapshot(*entries: Entry) -> Snapshot:
+    types: dict[str, dict[str, Entry]] = {}
+    for one in entries:
+        types.setdefault(one.resource.type_url, {})[one.resource.name] = one
+    return Snapshot(types)
+
+
+def cluster(name: str, version: str = "1", *needs: Reference) -> Entry:
+    return entry(CLUSTER, name, version, *needs)
+
+
+def listener(name: str, version: str = "1", *needs: Reference) -> Entry:
+    return entry(LISTENER, name, version, *needs)
+
+
+def sent(said: Iterable[Said]) -> list[tuple[str, dict[str, str], tuple[str, ...]]]:
+    return [(one.type_url, _versions(one.entries), one.removed) for one in said]
+
+
+def _versions(entries: Mapping[str, Entry]) -> dict[str, str]:
+    return {name: one.version for name, one in entries.items()}
+
+
+class Stream:
+    """A session, and a proxy that asks for clusters and listeners and takes what it gets."""
+
+    def __init__(self, *entries: Entry, **versions: Mapping[str, str]) -> None:
+        self.session = Session()
+        self.log: list[tuple[str, dict[str, str], tuple[str, ...]]] = []
+        self.open: list[Said] = self.session.publish(snapshot(*entries))
+        for kind, type_url in (("clusters", CLUSTER), ("listeners", LISTENER)):
+            self.ask(type_url, versions=versions.get(kind, {}))
+
+    def ask(
+        self,
+        type_url: str,
+        *subscribe: str,
+        unsubscribe: tuple[str, ...] = (),
+        versions: Mapping[str, str] | None = None,
+    ) -> None:
+        asked = Asked(
+            type_url=type_url,
+            subscribe=subscribe,
+            unsubscribe=unsubscribe,
+            versions=versions or {},
+        )
+        self.open += self.session.receive(asked)
+
+    def publish(self, *entries: Entry) -> None:
+        self.open += self.session.publish(snapshot(*entries))
+
+    def answer(self, error: str | None = None) -> Said:
+        """Answer the oldest response."""
+        said = self.open.pop(0)
+        self.log += sent([said])
+        self.open += self.session.receive(
+            Asked(type_url=said.type_url, nonce=said.nonce, error=error)
+        )
+        return said
+
+    def settle(self) -> list[tuple[str, dict[str, str], tuple[str, ...]]]:
+        while self.open:
+            self.answer()
+        log, self.log = self.log, []
+        return log
+
+
+def test_nothing_is_said_before_there_is_a_snapshot() -> None:
+    session = Session()
+    assert session.receive(Asked(type_url=CLUSTER)) == []
+    assert session.receive(Asked(type_url=LISTENER, versions={"old": "1"})) == []
+    assert sent(session.publish(snapshot(cluster("web")))) == [
+        (CLUSTER, {"web": "1"}, ()),
+        (LISTENER, {}, ("old",)),
+    ]
+
+
+def test_a_new_proxy_is_answered_even_if_there_is_nothing_for_it() -> None:
+    assert Stream().settle() == [(CLUSTER, {}, ()), (LISTENER, {}, ())]
+
+
+def test_a_proxy_that_has_everything_is_sent_nothing() -> None:
+    stream = Stream(cluster("web"), listener("80"), clusters={"web": "1"}, listeners={"80": "1"})
+    assert stream.open == []
+    assert stream.session.acknowledged(CLUSTER, "web") == "1"
+
+
+def test_one_change_sends_one_resource() -> None:
+    many = [cluster(f"c{number}") for number in range(2_000)]
+    stream = Stream(*many)
+    stream.settle()
+    stream.publish(*many[1:], cluster("c0", "2"))
+    assert stream.settle() == [(CLUSTER, {"c0": "2"}, ())]
+
+
+def test_a_listener_waits_until_its_cluster_is_acknowledged() -> None:
+    stream = Stream(cluster("web"), listener("80", "1", WEB))
+    assert sent(stream.open) == [(CLUSTER, {"web": "1"}, ())]
+    stream.answer()
+    assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
+
+
+def test_a_listener_waits_for_the_clusters_of_its_routes_and_their_secrets() -> None:
+    routes = Reference(ROUTES, "r")
+    secret = Reference(SECRET, "s")
+    stream = Stream(
+        cluster("web", "1", secret),
+        entry(SECRET, "s", "1"),
+        entry(ROUTES, "r", "1", WEB),
+        listener("80", "1", routes),
+    )
+    stream.answer()
+    assert stream.open == []
+    stream.ask(SECRET, "s")
+    assert sent(stream.open) == [(SECRET, {"s": "1"}, ())]
+    stream.answer()
+    assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
+
+
+def test_a_cluster_stays_until_the_listener_without_it_is_acknowledged() -> None:
+    stream = Stream(cluster("web"), listener("80", "1", WEB))
+    stream.settle()
+    stream.publish(listener("80", "2"))
+    assert sent(stream.open) == [(LISTENER, {"80": "2"}, ())]
+    stream.answer()
+    assert sent(stream.open) == [(CLUSTER, {}, ("web",))]
+
+
+def test_a_cluster_stays_as_long_as_routes_that_nobody_has_seen_may_need_it() -> None:
+    kept = (listener("80", "1", Reference(ROUTES, "r")), entry(ROUTES, "r", "2"))
+    stream = Stream(*kept, clusters={"web": "1"}, listeners={"80": "1"})
+    assert stream.open == []
+    stream.ask(ROUTES, "r", versions={"r": "1"})
+    assert stream.settle() == [(ROUTES, {"r": "2"}, ()), (CLUSTER, {}, ("web",))]
+
+
+def test_a_cluster_that_is_being_removed_and_comes_back_is_sent_before_what_needs_it() -> None:
+    stream = Stream(cluster("web"))
+    stream.settle()
+    stream.publish()
+    stream.publish(cluster("web"), listener("80", "1", WEB))
+    assert stream.settle() == [
+        (CLUSTER, {}, ("web",)),
+        (CLUSTER, {"web": "1"}, ()),
+        (LISTENER, {"80": "1"}, ()),
+    ]
+
+
+def test_a_changed_cluster_is_followed_by_its_endpoints() -> None:
+    endpoints = entry(ENDPOINTS, "web", "1")
+    need = Reference(ENDPOINTS, "web")
+    stream = Stream(cluster("web", "1", need), endpoints)
+    stream.ask(ENDPOINTS, "web")
+    stream.settle()
+    stream.publish(cluster("web", "2", need), endpoints)
+    # Envoy answers about the cluster only when it has the endpoints.
+    assert sent(stream.open) == [(CLUSTER, {"web": "2"}, ()), (ENDPOINTS, {"web": "1"}, ())]
+
+
+def test_endpoints_are_sent_again_to_a_proxy_that_is_silent_about_clusters() -> None:
+    session = Session()
+    session.publish(snapshot(entry(ENDPOINTS, "web", "1")))
+    asked = Asked(type_url=ENDPOINTS, subscribe=("web",), versions={"web": "1"})
+    assert sent(session.receive(asked)) == [(ENDPOINTS, {"web": "1"}, ())]
+
+
+def test_a_name_that_does_not_exist_is_said_not_to_exist_once() -> None:
+    stream = Stream()
+    stream.settle()
+    stream.ask(ENDPOINTS, "nobody")
+    assert stream.settle() == [(ENDPOINTS, {}, ("nobody",))]
+    stream.publish(entry(ENDPOINTS, "nobody", "1"))
+    assert stream.settle() == [(ENDPOINTS, {"nobody": "1"}, ())]
+
+
+def test_what_is_asked_for_again_is_sent_again_and_what_is_given_up_is_not() -> None:
+    stream = Stream(entry(SECRET, "s", "1"))
+    stream.settle()
+    stream.ask(SECRET, "s")
+    stream.settle()
+    stream.ask(SECRET, "s")
+    assert stream.settle() == [(SECRET, {"s": "1"}, ())]
+    stream.ask(SECRET, unsubscribe=("s",))
+    stream.publish(entry(SECRET, "s", "2"))
+    assert stream.settle() == []
+    assert stream.session.acknowledged(SECRET, "s") is None
+
+
+def test_what_left_the_snapshot_is_still_there_for_a_cluster_that_was_sent_before() -> None:
+    stream = Stream(cluster("web", "1", Reference(SECRET, "s")), entry(SECRET, "s", "1"))
+    stream.publish()
+    stream.ask(SECRET, "s")
+    assert (SECRET, {"s": "1"}, ()) in stream.settle()
+
+
+def test_a_newer_snapshot_replaces_what_still_waits() -> None:
+    stream = Stream(cluster("web", "1"))
+    for version in ("2", "3", "4"):
+        stream.publish(cluster("web", version))
+    assert [one[1] for one in stream.settle() if one[0] == CLUSTER] == [{"web": "1"}, {"web": "4"}]
+
+
+def test_a_stale_answer_changes_nothing() -> None:
+    stream = Stream(cluster("web"))
+    for nonce in ("", "0", "99"):
+        assert stream.session.receive(Asked(type_url=CLUSTER, nonce=nonce, error="no")) == []
+    assert stream.session.acknowledged(CLUSTER, "web") is None
+    stream.settle()
+    assert stream.session.acknowledged(CLUSTER, "web") == "1"
+
+
+def test_a_refused_resource_is_not_sent_again_until_it_changes() -> None:
+    stream = Stream(cluster("web", "bad"))
+    stream.answer("no such thing")
+    stream.publish(cluster("web", "bad"), cluster("db"))
+    assert stream.settle() == [
+        (CLUSTER, {"web": "bad"}, ()),
+        (LISTENER, {}, ()),
+        (CLUSTER, {"db": "1"}, ()),
+    ]
+    assert stream.session.refused == {WEB: Refusal("bad", "no such thing")}
+    stream.publish(cluster("web", "2"), cluster("db"))
+    assert stream.session.refused == {}
+    assert stream.settle() == [(CLUSTER, {"web": "2"}, ())]
+
+
+def test_what_a_refused_version_was_changed_back_to_is_sent_if_it_may_be_lost() -> None:
+    stream = Stream(cluster("a"), cluster("b"))
+    stream.settle()
+    stream.publish(cluster("a", "2"), cluster("b", "2"))
+    stream.publish(cluster("a"), cluster("b"))
+    stream.answer("one of them is wrong")
+    sent_back = [one[1] for one in stream.settle()]
+    assert {"a": "1"} in sent_back
+    assert {"b": "1"} in sent_back
+
+
+@pytest.mark.parametrize("hint", ["it does not say which", "c7 is bad"])
+def test_the_bad_one_of_many_is_found_and_the_others_live(hint: str) -> None:
+    stream = Stream(*(cluster(f"c{number}") for number in range(32)))
+    answers = 0
+    while stream.open:
+        bad = "c7" in stream.open[0].entries
+        stream.answer(hint if bad else None)
+        answers += 1
+    assert stream.session.refused == {Reference(CLUSTER, "c7"): Refusal("1", hint)}
+    assert all(
+        stream.session.acknowledged(CLUSTER, f"c{number}") for number in range(32) if number != 7
+    )
+    assert answers <= (5 if "c7" in hint else 14)
+
+
+def test_a_listener_takes_the_place_of_a_removed_one_even_after_a_refusal() -> None:
+    stream = Stream(listener("old"))
+    stream.settle()
+    stream.publish(listener("new"), listener("bad"))
+    assert sent(stream.open) == [(LISTENER, {"new": "1", "bad": "1"}, ("old",))]
+    stream.answer("nothing you could use")
+    assert sent(stream.open) == [(LISTENER, {}, ("old",))]
+
+
+def test_types_that_are_not_ours_have_no_effect() -> None:
+    assert Session().receive(Asked(type_url="type.googleapis.com/what.Ever")) == []
+
+
+def test_a_proxy_that_names_too_much_is_not_served() -> None:
+    names = tuple(f"n{number}" for number in range(NAMES + 1))
+    with pytest.raises(TooManyNames, match="names more than"):
+        Session().receive(Asked(type_url=ENDPOINTS, subscribe=names))
+
+
+def test_pending_counts_what_is_on_its_way_or_waits() -> None:
+    stream = Stream(cluster("web"), listener("80", "1", WEB))
+    assert stream.session.pending == 2
+    stream.settle()
+    assert stream.session.pending == 0
+
+
+def test_nothing_that_is_said_shows_what_is_inside() -> None:
+    stream = Stream(cluster("web"))
+    assert "key material" not in repr(stream.open)
