@@ -4,6 +4,10 @@ import aiohttp
 import pytest
 
 from isthmus.embedded.machine.records import Unresolved
+from isthmus.kube.errors import NotFound
+from isthmus.kube.resources import CONFIG_MAPS
+from isthmus.model.objects import Key
+from isthmus.pki import reports
 from tests.dataplane.joined import Pair, account, pair
 from tests.support.machine import deployment, headless, pod, service, stateful_set
 from tests.support.waiting import until
@@ -99,3 +103,24 @@ async def test_an_address_that_is_no_pods_is_nobody() -> None:
             stranger.get(f"http://{listener}/") as reply,
         ):
             assert reply.status == 503
+
+
+async def test_what_every_proxy_trusts_is_written_down_once_it_is_acknowledged() -> None:
+    async with pair(east=(CURL,), west=WEB) as two:
+
+        async def seen() -> set[str]:
+            try:
+                found = await two.east.client.get(CONFIG_MAPS, Key("isthmus", "isthmus-trust-seen"))
+            except NotFound:
+                return set()
+            (own,) = two.east.controllers
+            fingerprints = frozenset(own.dataplane.authority.anchors.fingerprints)
+            return {
+                name
+                for text in found.data.values()
+                for name, report in reports.read(text).items()
+                if report.trusts == report.chains_to == fingerprints
+            }
+
+        everybody = {"isthmus-controller", "isthmus-gateway", "isthmus-egress"}
+        await until(seen, lambda found: found == everybody)

@@ -34,6 +34,9 @@ OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_metadata_size", 16 * 1024),
     ("grpc.max_concurrent_streams", 8),  # of one connection
+    # A proxy that comes again shows the certificate that it has by now, and finds other replicas.
+    ("grpc.max_connection_age_ms", 600_000),
+    ("grpc.max_connection_age_grace_ms", 5_000),
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
@@ -63,6 +66,7 @@ class Connected:
 
     identity: Identity
     role: str
+    issuer: x509.Certificate | None = None  # of the certificate that it has shown
     name: str = ""  # as it calls itself, when it has said so
     address: str = ""  # where it listens, if it says so
     session: Session = field(default_factory=Session)
@@ -128,7 +132,7 @@ class AdsServer:
         identity = self._peer(context)
         role = self._entitled(identity) if identity is not None else None
         if identity is not None and role is not None:
-            return Connected(identity, role)
+            return Connected(identity, role, _issuer(context))
         self.turned_away["not a proxy of ours"] += 1
         log.warning("not a proxy of ours", extra={"identity": str(identity)})
         text = f"{identity} is not a proxy of this cluster"
@@ -222,6 +226,15 @@ class _Servicer(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):  # type: ignor
         context: grpc.aio.ServicerContext,
     ) -> None:
         await self._server.converse(context)
+
+
+def _issuer(context: grpc.aio.ServicerContext) -> x509.Certificate | None:
+    """Return the certificate that came with the verified one of the other side."""
+    sent = b"".join(context.auth_context().get("x509_pem_cert_chain", ()))
+    try:
+        return x509.load_pem_x509_certificates(sent)[-1]
+    except ValueError:
+        return None
 
 
 def _configuration(papers: Papers) -> grpc.ServerCertificateConfiguration:

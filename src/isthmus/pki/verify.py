@@ -26,7 +26,7 @@ def verify(chain: Sequence[x509.Certificate], anchors: Bundle, now: datetime) ->
     if len(chain) != 2:
         raise Untrusted(f"{len(chain)} certificates were sent, expected a leaf and its issuer")
     leaf, issuer = chain
-    anchor = _anchor_of(issuer, anchors)
+    anchor = anchor_of(issuer, anchors)
     if not _signed(leaf, issuer):
         raise Untrusted("the leaf is not signed by the issuer that was sent with it")
     for certificate, role in ((anchor, "trust anchor"), (issuer, "issuer"), (leaf, "leaf")):
@@ -61,7 +61,8 @@ def identify(leaf: x509.Certificate, mesh_domain: str) -> Identity:
         raise Untrusted(f"the leaf names nobody: {error}") from None
 
 
-def _anchor_of(issuer: x509.Certificate, anchors: Bundle) -> x509.Certificate:
+def anchor_of(issuer: x509.Certificate, anchors: Bundle) -> x509.Certificate:
+    """Return the anchor that has signed ``issuer``; raise :class:`Untrusted` if none has."""
     for anchor in anchors.anchors:
         if issuer != anchor and _signed(issuer, anchor):
             return anchor

@@ -20,6 +20,7 @@ from isthmus.apps.controller.exporting import Exporting
 from isthmus.apps.controller.front import Front, Place
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.proxies import Proxies, Role, Sources
+from isthmus.apps.controller.seeing import Seeing
 from isthmus.apps.controller.signing import Signing
 from isthmus.apps.controller.tokens import Tokens
 from isthmus.catalogue import serving
@@ -84,6 +85,7 @@ class DataPlane:
         )
         self.ads = AdsServer(config.mesh_domain, self._papers, self._role)
         self.proxies.tell(self.ads.publish)
+        self.seeing = Seeing(config, outside, self.authority, self.proxies, self.ads)
         self._config = config
         self._outside = outside
         self._exporting = exporting
@@ -116,6 +118,7 @@ class DataPlane:
                 yield one.run()
             yield self.proxies.run()
             yield self._tell_proxies(self._config.ads_port)
+            yield self.seeing.run()
 
     async def _serve(self, place: Place) -> None:
         """Serve certificates and the catalogue."""

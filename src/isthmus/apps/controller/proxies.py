@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from cryptography import x509
+
 from isthmus.apps.controller.authority import Authority
 from isthmus.apps.controller.calling import Calling
 from isthmus.apps.controller.carrying import Carrying
@@ -33,6 +35,7 @@ Publish: TypeAlias = Callable[[Role, Snapshot], None]
 PAUSE = 0.02  # seconds in which a burst becomes one snapshot
 SHARE = 4  # what making a snapshot took is rested so many times over
 STRETCH = 100  # parts that are made before others get their turn
+REMEMBERED = 3  # former certificates of an account
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,9 @@ class Proxies:
     def __init__(self, sources: Sources, site: gateway.Site, clock: Clock) -> None:
         self.gateway, self.egress = Assembly(), Assembly()
         self.published: Counter[Role] = Counter()  # snapshots
+        self.trusted: dict[str, tuple[str, ...]] = {}  # anchors, by the version of their secret
+        # By account: who has signed its certificates, by the version of their secret.
+        self.signed: dict[str, dict[str, x509.Certificate]] = {}
         self._sources = sources
         self._site = site
         self._clock = clock
@@ -160,7 +166,9 @@ class Proxies:
             yield
 
     def _tell_trust(self) -> None:
-        anchors = secrets.anchors(self._sources.authority.anchors.pem())
+        trusted = self._sources.authority.anchors
+        anchors = secrets.anchors(trusted.pem())
+        self.trusted[anchors.version] = trusted.fingerprints
         for one in (self.gateway, self.egress):
             one.put(TRUST, (anchors,))
         self.gateway.put(ITSELF, (gateway.listener(self._site), gateway.probe()))
@@ -195,7 +203,7 @@ class Proxies:
         """Give every account that somebody calls under a certificate, and nobody else."""
         wanted = self._sources.calling.accounts
         for name in self._accounts.keys() - wanted:
-            del self._accounts[name]
+            del self._accounts[name], self.signed[name]
             self.egress.put(Part("account", name), ())
         for name in sorted(wanted):
             try:
@@ -206,7 +214,13 @@ class Proxies:
             if self._accounts.get(name) is not found:
                 self._accounts[name] = found
                 made = secrets.account(name, found.chain_pem, found.key_pem)
+                self._sign(name, made.version, found)
                 self.egress.put(Part("account", name), (made,))
+
+    def _sign(self, account: str, version: str, found: Credentials) -> None:
+        """Note who has signed a certificate; of those before it a proxy may have the last few."""
+        former = list(self.signed.get(account, {}).items())[-REMEMBERED:]
+        self.signed[account] = dict([*former, (version, found.issuer)])
 
     def _tell_inbound(self, key: Key) -> None:
         served = self._sources.exporting.inbound.get(key, ())
