@@ -54,7 +54,7 @@ class Tokens:
         self._audience = audience(own.cluster)
         self._clock = clock
         self._reviews: Buckets[str] = Buckets(REVIEWS)
-        self._turns: Turns[str] = Turns(AT_ONCE, line=64, waiting=1024)
+        self._turns: Turns[str] = Turns(AT_ONCE, line=256, waiting=1024)
         self._proven: OrderedDict[bytes, tuple[float, Holder]] = OrderedDict()
 
     async def holder(self, token: str, source: str) -> Holder:
@@ -64,13 +64,16 @@ class Tokens:
             return known
         if not token.isascii() or not token.isprintable() or len(token) > LONGEST_TOKEN:
             raise self._unproven()
-        wait = self._reviews.take(source, self._clock.now())
-        if wait:
-            raise Refused(Reason.TOO_MANY, "too many tokens came from this address", wait)
         try:
             async with asyncio.timeout(PATIENCE), self._turns.turn(source):
                 # Somebody before us in the line may have had the same token.
-                return self._remembered(digest) or await self._review(token, digest)
+                if (known := self._remembered(digest)) is not None:
+                    return known
+                wait = self._reviews.take(source, self._clock.now())
+                if wait:
+                    text = "too many tokens came from this address"
+                    raise Refused(Reason.TOO_MANY, text, wait)
+                return await self._review(token, digest)
         except TimeoutError:
             raise Refused(Reason.UNAVAILABLE, "the API server is too slow now", 5.0) from None
         except Crowded as error:

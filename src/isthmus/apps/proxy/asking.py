@@ -3,6 +3,7 @@
 A token is as good as the account that it is of, so that not a byte is sent to anybody else.
 """
 
+import os
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,7 +97,8 @@ def _plain(error: Exception) -> str:
         case aiohttp.ClientConnectorError() if isinstance(error.os_error, ssl.SSLError):
             return f"TLS failed ({(error.os_error.reason or 'closed').lower()})"
         case aiohttp.ClientConnectorError():
-            return (error.os_error.strerror or "no connection").lower()
+            number = error.os_error.errno
+            return os.strerror(number).lower() if number else "no connection"
         case TimeoutError():
             return "no answer in time"
     return "the connection broke"

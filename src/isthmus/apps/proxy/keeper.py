@@ -33,7 +33,7 @@ from isthmus.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 
-LOOK = 5.0  # seconds between two looks at the bundle and the clock
+LOOK = 10.0  # seconds between two looks at the bundle and the clock
 BACKOFF = Backoff(first=1.0, cap=60.0)
 WARN, ALARM = 0.8, 0.95  # of the lifetime
 
@@ -67,7 +67,8 @@ class Keeper:
         self._clock = clock
         self._random = random or Random()
         self._retries = Retries(BACKOFF, self._random)
-        self._mounted: Bundle | None = None  # what the file had, when it could be used last
+        self._raw: bytes | None = None  # what the file had, when it could be used last
+        self._mounted: Bundle | None = None
         self._wrong = ""  # with the file
         self._due = freshness.now(clock)
         self._not_before = clock.now()  # no attempt before, after one that failed
@@ -92,8 +93,10 @@ class Keeper:
             await self._renew(self.anchors)
 
     def _follow_bundle(self) -> None:
+        """Use the mounted anchors, if they are others than before, and renew by them at once."""
         try:
-            found = bundle.parse(read(self._trust, Place(str(self._trust))))
+            raw = read(self._trust, Place(str(self._trust)))
+            found = self._mounted if raw == self._raw else bundle.parse(raw)
         except (BadConfig, BadPem, BadBundle) as error:
             if str(error) != self._wrong:
                 self._wrong = str(error)
@@ -101,10 +104,11 @@ class Keeper:
                 log.warning("the trust bundle cannot be used; the last one stays", extra=extra)
             return
         self._wrong = ""
-        if found != self._mounted:
-            self._use_anchors(found)
-            self._mounted = found
-            self._due, self._not_before = freshness.now(self._clock), self._clock.now()
+        if found is None or raw == self._raw:
+            return
+        self._use_anchors(found)
+        self._raw, self._mounted = raw, found
+        self._due, self._not_before = freshness.now(self._clock), self._clock.now()
 
     def _use_anchors(self, found: Bundle) -> None:
         if found != self.anchors:
