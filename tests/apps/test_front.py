@@ -264,5 +264,7 @@ async def test_nonsense_is_refused_and_repeated_nowhere(
 async def test_a_taken_port_is_named() -> None:
     async with serving() as served:
         front = Front(served.authority, Place("127.0.0.1", served.front.port))
-        with pytest.raises(PortTaken, match="address already in use; choose another by --port"):
+        with pytest.raises(
+            PortTaken, match="address already in use; choose another by --sign-port"
+        ):
             await front.run(web.Application())

@@ -22,6 +22,7 @@ from isthmus import __version__
 from isthmus.cli.proxy import proxy
 from isthmus.cli.trust import trust
 from isthmus.model.errors import IsthmusError, Transient
+from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.wire import Json
 
 FAILED = 1
@@ -137,7 +138,11 @@ def demo(stay: bool | None, directory: Path | None) -> None:
 @cli.command()
 @click.option("--cluster-name", required=True, help="What other clusters call this one: east.")
 @click.option("--namespace", default="isthmus", show_default=True, help="Where Secrets are.")
+@click.option("--mesh-domain", default=MESH_DOMAIN, show_default=True, help="As all clusters have.")
+@click.option("--cluster-domain", default="cluster.local", show_default=True, help="Of Services.")
 @click.option("--admin-port", default=9990, show_default=True, help="/metrics /livez /readyz.")
+@click.option("--sign-port", default=8443, show_default=True, help="Certificates and catalogue.")
+@click.option("--ads-port", default=8444, show_default=True, help="What proxies are told.")
 @click.option("--workers", default=16, show_default=True, help="Mirrors written at once.")
 @click.option(
     "--allow-loopback", is_flag=True, help="Targets may be on this machine: for trying things out."

@@ -55,7 +55,9 @@ def application(controller: "Controller") -> web.Application:
 
     async def ready(_request: web.Request) -> web.Response:
         if controller.state.synced:
-            return web.Response(text="ok\n")
+            # Mirroring needs no certificates: what is wrong with them is said, and no more.
+            wrong = controller.dataplane.authority.problems
+            return web.Response(text="\n".join(("ok", *wrong, "")))
         return web.Response(status=503, text="this cluster is not known completely yet\n")
 
     app = web.Application()

@@ -80,7 +80,7 @@ class Front:
             )
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise PortTaken(f"port {port}: {reason}; choose another by --port") from error
+            raise PortTaken(f"port {port}: {reason}; choose another by --sign-port") from error
         self.port = server.sockets[0].getsockname()[1]
         self.listening.set()
         log.info("HTTPS server listens", extra={"port": self.port})

@@ -18,6 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from isthmus.apps.controller.facts import refusals
+from isthmus.apps.controller.measures import certificates
 from isthmus.apps.controller.probes import BUCKETS
 from isthmus.model.times import parsed
 
@@ -47,6 +48,7 @@ class Metrics(Collector):
         yield from self._gateways()
         yield from self._links()
         yield from self._requests()
+        yield from self._certificates()
         yield from self._process()
 
     def _gateways(self) -> Iterator[Metric]:
@@ -124,6 +126,10 @@ class Metrics(Collector):
 
     def _own_answers(self) -> Counter[tuple[str, str, str]]:
         return self._controller.outside.client.exchange.answers
+
+    def _certificates(self) -> Iterator[Metric]:
+        plane = self._controller.dataplane
+        return certificates(plane.authority, plane.signing, self._controller.outside.clock)
 
     def _process(self) -> Iterator[Metric]:
         controller = self._controller
