@@ -3,11 +3,12 @@
 from collections import deque
 from collections.abc import Iterator
 
-from isthmus.xds.references import Reference
-from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
+from isthmus.xds.references import ALL, Reference
+from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SCOPED_ROUTES, SECRET
 from isthmus.xds.session import Asked, Said
 from isthmus.xds.snapshot import Entry
 
+SCOPES = Reference(SCOPED_ROUTES, ALL)
 BY_NAME = (ENDPOINTS, SECRET, ROUTES)
 
 
@@ -30,7 +31,7 @@ class FakeEnvoy:
 
     def __init__(self) -> None:
         self.taken: dict[str, dict[str, Entry]] = {
-            kind: {} for kind in (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTES)
+            kind: {} for kind in (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTES, SCOPED_ROUTES)
         }
         self.serving: dict[str, Entry] = {}  # clusters that are warm, as they were then
         self.lacking: dict[str, set[Reference]] = {}  # by cluster: what it waits for
@@ -105,6 +106,8 @@ class FakeEnvoy:
             for need in listener.needs:
                 if need.type_url == ROUTES and need.name in self.taken[ROUTES]:
                     yield need.name, self.taken[ROUTES][need.name]
+                if need.type_url == SCOPED_ROUTES:
+                    yield from self.taken[SCOPED_ROUTES].items()
 
     def _take(self, kind: str, name: str, entry: Entry) -> None:
         if kind in BY_NAME and name not in self.interest[kind]:
@@ -139,6 +142,8 @@ class FakeEnvoy:
     def _change_interest(self) -> None:
         needed = [*self.taken[CLUSTER].values(), *self.serving.values()]
         needed += self.taken[LISTENER].values()
+        if SCOPED_ROUTES not in self.started and any(SCOPES in one.needs for one in needed):
+            self._start(SCOPED_ROUTES)
         for kind in BY_NAME:
             now = {need.name for one in needed for need in one.needs if need.type_url == kind}
             added, gone = now - self.interest[kind], self.interest[kind] - now

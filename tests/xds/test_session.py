@@ -5,7 +5,15 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from isthmus.xds.references import Reference
-from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
+from isthmus.xds.resources import (
+    CLUSTER,
+    ENDPOINTS,
+    LISTENER,
+    ROUTES,
+    SCOPED_ROUTES,
+    SECRET,
+    Resource,
+)
 from isthmus.xds.session import NAMES, Asked, Said, Session, TooManyNames
 from isthmus.xds.snapshot import Entry, Snapshot
 from isthmus.xds.topic import Refusal
@@ -134,6 +142,32 @@ def test_a_listener_waits_for_the_clusters_of_its_routes_and_their_secrets() -> 
     assert sent(stream.open) == [(SECRET, {"s": "1"}, ())]
     stream.answer()
     assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
+
+
+def test_a_listener_waits_for_all_clusters_that_a_connection_may_choose() -> None:
+    every, secret = Reference(CLUSTER, "west|*"), Reference(SECRET, "s")
+    stream = Stream(
+        cluster("west|cart", "1", secret),
+        cluster("east|cart", "bad"),
+        entry(SECRET, "s", "1"),
+        listener("80", "1", every),
+    )
+    stream.answer("east|cart is bad")
+    stream.answer()
+    stream.answer("east|cart is bad")
+    assert stream.open == []
+    stream.ask(SECRET, "s")
+    stream.answer("this one, too")
+    # What will never come is not waited for: others may be called all the same.
+    assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
+
+
+def test_a_cluster_stays_as_long_as_nobody_has_seen_the_scopes_of_a_listener() -> None:
+    kept = listener("80", "1", Reference(SCOPED_ROUTES, "*"))
+    stream = Stream(kept, clusters={"web": "1"}, listeners={"80": "1"})
+    assert stream.open == []
+    stream.ask(SCOPED_ROUTES, versions={"web": "1"})
+    assert stream.settle() == [(SCOPED_ROUTES, {}, ("web",)), (CLUSTER, {}, ("web",))]
 
 
 def test_a_cluster_stays_until_the_listener_without_it_is_acknowledged() -> None:

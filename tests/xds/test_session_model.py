@@ -7,10 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.xds.references import Reference
-from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
+from isthmus.xds.resources import (
+    CLUSTER,
+    ENDPOINTS,
+    LISTENER,
+    ROUTES,
+    SCOPED_ROUTES,
+    SECRET,
+    Resource,
+)
 from isthmus.xds.session import Session
 from isthmus.xds.snapshot import Entry, Snapshot
-from tests.xds.fake_envoy import FakeEnvoy, is_bad
+from tests.xds.fake_envoy import SCOPES, FakeEnvoy, is_bad
 
 Step = Literal["up", "down", "settle", "reconnect", "restart"]
 Phase = tuple[Snapshot, list[Step], Step | None, list[Step]]
@@ -30,7 +38,7 @@ def snapshots(draw: st.DrawFn, bad: bool = True) -> Snapshot:
     texts = st.sampled_from(["1", "2", "bad"] if bad else ["1", "2"])
     some = st.sets(st.sampled_from(NAMES))
     types: dict[str, dict[str, Entry]] = {
-        kind: {} for kind in (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTES)
+        kind: {} for kind in (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTES, SCOPED_ROUTES)
     }
 
     def add(kind: str, name: str, needs: Iterable[Reference] = ()) -> Reference:
@@ -48,7 +56,9 @@ def snapshots(draw: st.DrawFn, bad: bool = True) -> Snapshot:
     needed = st.sets(st.sampled_from(clusters), min_size=1) if clusters else st.just(set[str]())
     routes = [add(ROUTES, f"r{name}", _clusters(draw(needed))) for name in draw(some)]
     for name in draw(some):
-        followed = draw(st.sets(st.sampled_from(routes), max_size=1)) if routes else set()
+        add(SCOPED_ROUTES, f"s{name}", _clusters(draw(needed)))
+    for name in draw(some):
+        followed = draw(st.sets(st.sampled_from([SCOPES, *routes]), max_size=1))
         add(LISTENER, name, [*_clusters(draw(needed)), *followed])
     return Snapshot({kind: found for kind, found in types.items() if found})
 
@@ -104,6 +114,8 @@ def assert_arrived(world: World) -> None:
     """Check that the proxy holds exactly the snapshot, of what it asks for by name its part."""
     assert world.latest is not None
     for kind, taken in world.envoy.taken.items():
+        if kind not in world.envoy.started:
+            continue
         wanted = world.latest.of(kind)
         if kind in world.envoy.interest:
             wanted = {name: wanted[name] for name in world.envoy.interest[kind]}
@@ -160,13 +172,8 @@ def test_what_is_bad_holds_up_nothing_but_itself_and_what_needs_it(
 
 
 def _rests_on_bad(snapshot: Snapshot, wanted: Entry) -> bool:
-    below = [snapshot.of(need.type_url)[need.name] for need in wanted.needs]
-    return any(
-        is_bad(one) or _rests_on_bad(snapshot, one)
-        for need, one in zip(wanted.needs, below, strict=True)
-        if not (need.type_url in (ENDPOINTS, SECRET) and wanted.resource.type_url == CLUSTER)
-        or is_bad(one)
-    )
+    below = [snapshot.of(need.type_url)[need.name] for need in wanted.needs if need != SCOPES]
+    return any(is_bad(one) or _rests_on_bad(snapshot, one) for one in below)
 
 
 @settings(max_examples=100)

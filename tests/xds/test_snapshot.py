@@ -13,19 +13,31 @@ from envoy.extensions.filters.network.tcp_proxy.v3 import tcp_proxy_pb2
 from envoy.extensions.transport_sockets.tls.v3 import tls_pb2
 from google.protobuf.message import Message
 
+from isthmus.model.routes import Outbound
+from isthmus.xds import egress, identify
 from isthmus.xds.references import Reference, references
 from isthmus.xds.resources import (
     CLUSTER,
     ENDPOINTS,
     LISTENER,
     ROUTES,
+    SCOPED_ROUTES,
     SECRET,
     extension,
     resource,
     together,
 )
 from isthmus.xds.snapshot import dangling, snapshot
+from tests.support.envoy_files import message
 
+OUTBOUND = Outbound(
+    listener=20_000,
+    link="west",
+    authority="web.shop.svc.west.cluster.local:80",
+    namespace="shop",
+    service="web-west",
+    protocol="tcp",
+)
 ADS: dict[str, object] = {"ads": {}}
 
 
@@ -48,7 +60,7 @@ def taken(*messages: Message) -> Iterable[str]:
 
 
 @pytest.mark.parametrize(
-    "message, expected",
+    "found, expected",
     [
         pytest.param(cluster("c", type="STATIC"), set(), id="a cluster that lists its endpoints"),
         pytest.param(cluster("c", type="EDS"), {(ENDPOINTS, "c")}, id="a cluster by name"),
@@ -144,12 +156,32 @@ def taken(*messages: Message) -> Iterable[str]:
             {(LISTENER, "i")},
             id="an internal listener",
         ),
+        pytest.param(
+            message(identify.listener({"10.0.0.1": "shop/cart"})),
+            {(CLUSTER, "nowhere"), (CLUSTER, "*|shop/cart")},
+            id="one account's clusters of any link",
+        ),
+        pytest.param(
+            message(egress.outbound(OUTBOUND, "127.0.0.1")),
+            {(CLUSTER, "identify"), (CLUSTER, "west|*")},
+            id="one link's clusters of any account",
+        ),
+        pytest.param(
+            message(egress.table("west", {"10.0.0.1": "shop/cart"})),
+            {(CLUSTER, "west|shop/cart")},
+            id="a table of callers",
+        ),
+        pytest.param(
+            listener("l", http_pb2.HttpConnectionManager(scoped_routes={"scoped_rds": {}})),
+            {(SCOPED_ROUTES, "*")},
+            id="scoped routes, whatever they are",
+        ),
     ],
 )
 def test_references_are_read_from_the_message(
-    message: Message, expected: set[tuple[str, str]]
+    found: Message, expected: set[tuple[str, str]]
 ) -> None:
-    assert references(resource(message)) == {Reference(*one) for one in expected}
+    assert references(resource(found)) == {Reference(*one) for one in expected}
 
 
 def test_a_snapshot_without_gaps_has_nothing_dangling() -> None:

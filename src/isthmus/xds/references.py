@@ -1,15 +1,29 @@
 """Which resources a resource refers to by name, read from the resource itself.
 
 Whoever builds a resource need not say what it refers to a second time, and cannot forget to.
+Where the name is put together while a connection is open, the reference is to all that it may be.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from google.protobuf import symbol_database
 from google.protobuf.message import Message
 
-from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, TYPE, Resource
+from isthmus.xds.identify import LINK
+from isthmus.xds.resources import (
+    CLUSTER,
+    ENDPOINTS,
+    LISTENER,
+    ROUTES,
+    SCOPED_ROUTES,
+    SECRET,
+    TYPE,
+    Resource,
+)
+
+ALL = "*"
 
 _TCP = "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy"
 _SECRET_SOURCE = "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig"
@@ -23,17 +37,32 @@ _FIELDS = {
     "envoy.config.route.v3.ScopedRouteConfiguration": ("route_configuration_name", ROUTES),
     "envoy.config.route.v3.WeightedCluster.ClusterWeight": ("name", CLUSTER),
     _SECRET_SOURCE: ("name", SECRET),
+    "envoy.extensions.router.cluster_specifiers.matcher.v3.ClusterAction": ("cluster", CLUSTER),
     f"{_HTTP}.Rds": ("route_config_name", ROUTES),
     _TCP: ("cluster", CLUSTER),
     f"{_TCP}.WeightedCluster.ClusterWeight": ("name", CLUSTER),
 }
 
 
+_STATE = "envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue"
+_COMMAND = re.compile(r"%[^%]+%")  # stands for what is known when a connection is there
+
+
 class Reference(NamedTuple):
-    """One resource among all."""
+    """One resource among all; or, with an asterisk in its name, each that is called like this."""
 
     type_url: str
     name: str
+
+    @property
+    def is_wide(self) -> bool:
+        return ALL in self.name
+
+
+def families(cluster: str) -> tuple[str, ...]:
+    """Return by which wide references a cluster is meant: those of its link and of its account."""
+    link, found, account = cluster.partition("|")
+    return (f"{link}|{ALL}", f"{ALL}|{account}") if found else ()
 
 
 def references(resource: Resource) -> frozenset[Reference]:
@@ -56,8 +85,21 @@ def _walk(message: Message) -> Iterator[Reference]:
         name = getattr(message, field)
         if name:
             yield Reference(type_url, name)
+    if kind == f"{_HTTP}.ScopedRds":
+        yield Reference(SCOPED_ROUTES, ALL)
+    if kind == _STATE:
+        yield from _state(message)
     for part in _parts(message):
         yield from _walk(part)
+
+
+def _state(message: Message) -> Iterator[Reference]:
+    """Read the names of clusters that connections carry with them."""
+    text = message.format_string.text_format_source.inline_string
+    if message.object_key == "envoy.tcp_proxy.cluster":
+        yield Reference(CLUSTER, _COMMAND.sub(ALL, text))
+    elif message.object_key == LINK:
+        yield Reference(CLUSTER, f"{text}|{ALL}")
 
 
 def _parts(message: Message) -> Iterator[Message]:
@@ -66,7 +108,9 @@ def _parts(message: Message) -> Iterator[Message]:
         if field.message_type is None:
             continue
         if field.message_type.GetOptions().map_entry:
-            yield from (one for one in value.values() if isinstance(one, Message))
+            # Thousands of addresses lead to a few accounts: what is equal is read once.
+            inside = (one for one in value.values() if isinstance(one, Message))
+            yield from {one.SerializeToString(): one for one in inside}.values()
         elif isinstance(value, Message):
             yield value
         else:

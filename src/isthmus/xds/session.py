@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from isthmus.model.errors import Permanent
-from isthmus.xds.references import Reference
+from isthmus.xds.references import ALL, Reference, families
 from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SCOPED_ROUTES, SECRET
 from isthmus.xds.snapshot import Entry, Snapshot
 from isthmus.xds.topic import WILDCARD, Flight, Held, Refusal, Topic, apart
@@ -68,6 +68,7 @@ class Session:
         self._unknown: Counter[str] = Counter()
         # What left the snapshot before the proxy could ask for it, but will be asked for.
         self._kept: dict[Reference, Entry] = {}
+        self._families: tuple[Mapping[str, Entry], dict[str, list[str]]] = ({}, {})
 
     def publish(self, snapshot: Snapshot) -> list[Said]:
         """Aim at this snapshot from now on."""
@@ -287,6 +288,7 @@ class Session:
     def _due(self, type_url: str, topic: Topic) -> Iterator[tuple[str, Entry | None]]:
         """Yield what can be sent now; forget what need not be sent any more."""
         removable = type_url != CLUSTER or (bool(topic.pending) and self._knows_users())
+        stands: dict[Reference, bool] = {}
         for name in list(topic.pending):
             entry = self._one(Reference(type_url, name))
             if not topic.wants(name):
@@ -301,7 +303,7 @@ class Session:
                 unused = removable and not self._users[Reference(type_url, name)]
                 if type_url in ASKED_FOR or unused:
                     yield name, None
-            elif all(self._stands(need) for need in self._footing(entry)):
+            elif all(self._stands(need, stands) for need in self._footing(entry)):
                 yield name, entry
 
     def _is_gone(self, type_url: str, topic: Topic, name: str) -> bool:
@@ -324,22 +326,46 @@ class Session:
                 if routes is not None:
                     yield from self._footing(routes)
 
-    def _stands(self, cluster: Reference) -> bool:
-        """Tell whether a cluster is as it should be, or as it will stay, and has what it needs."""
+    def _stands(self, clusters: Reference, known: dict[Reference, bool]) -> bool:
+        """Tell whether all clusters that are meant can be used, as far as they ever will be."""
+        if clusters not in known:
+            if clusters.is_wide:
+                known[clusters] = not any(map(self._is_coming, self._meant(clusters)))
+            else:
+                topic = self._topic(CLUSTER)
+                stands = clusters.name in topic.held and not self._is_coming(clusters.name)
+                known[clusters] = stands and self._is_complete(topic.held[clusters.name])
+        return known[clusters]
+
+    def _is_coming(self, cluster: str) -> bool:
+        """Tell whether a cluster, or what it asks for, is on its way or has still to be sent."""
         topic = self._topics.get(CLUSTER)
-        wanted = self._one(cluster)
-        if topic is None or wanted is None or cluster.name not in topic.held:
-            return False
-        if topic.is_moving(cluster.name) or not topic.is_settled(cluster.name, wanted.version):
-            return False
-        return all(
-            need.type_url not in ASKED_FOR or self._arrived(need)
-            for need in topic.held[cluster.name].needs or ()
+        wanted = self._one(Reference(CLUSTER, cluster))
+        if topic is None or wanted is None or topic.is_moving(cluster):
+            return True
+        if not topic.is_settled(cluster, wanted.version):
+            return True
+        held = topic.held.get(cluster)
+        return held is not None and any(
+            need.type_url in ASKED_FOR and self._topic(need.type_url).is_expected(need.name)
+            for need in held.needs or ()
         )
 
-    def _arrived(self, need: Reference) -> bool:
-        topic = self._topics.get(need.type_url)
-        return topic is not None and need.name in topic.held and not topic.is_moving(need.name)
+    def _is_complete(self, cluster: Held) -> bool:
+        return all(
+            need.type_url not in ASKED_FOR or need.name in self._topic(need.type_url).held
+            for need in cluster.needs or ()
+        )
+
+    def _meant(self, clusters: Reference) -> list[str]:
+        wanted = self._all(CLUSTER)
+        if self._families[0] is not wanted:
+            found: dict[str, list[str]] = {}
+            for name in wanted:
+                for family in families(name):
+                    found.setdefault(family, []).append(name)
+            self._families = wanted, found
+        return self._families[1].get(clusters.name, [])
 
     def _knows_users(self) -> bool:
         """Tell whether we know of everything that the proxy may have which clusters it needs."""
@@ -347,7 +373,9 @@ class Session:
             return False
         if LISTENER not in self._topics and not self._topics[CLUSTER].started_empty:
             return False  # it has listeners, and has not said so yet
-        routes = self._topics.get(ROUTES, Topic())
+        if self._users[Reference(SCOPED_ROUTES, ALL)] and SCOPED_ROUTES not in self._topics:
+            return False
+        routes = self._topic(ROUTES)
         return all(
             routes.has(need.name) or need.name in routes.refused or need.name in routes.absent
             for need in self._users
@@ -355,6 +383,9 @@ class Session:
         )
 
     # Bookkeeping.
+
+    def _topic(self, type_url: str) -> Topic:
+        return self._topics.get(type_url, Topic())
 
     def _all(self, type_url: str) -> Mapping[str, Entry]:
         return {} if self._wanted is None else self._wanted.of(type_url)

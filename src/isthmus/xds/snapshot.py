@@ -63,7 +63,7 @@ def dangling(snapshot: Snapshot) -> Iterator[Dangling]:
     for type_url, entries in snapshot.types.items():
         for name, entry in entries.items():
             for need in entry.needs:
-                if need.name not in snapshot.of(need.type_url):
+                if not need.is_wide and need.name not in snapshot.of(need.type_url):
                     yield Dangling(type_url, name, need)
 
 

@@ -73,6 +73,12 @@ class Topic:
         """Tell whether it is being sent, or has to be."""
         return name in self.again or (self.flight is not None and name in self.flight.entries)
 
+    def is_expected(self, name: str) -> bool:
+        """Tell whether something is still to be heard about a resource that is asked for."""
+        if self.is_moving(name):
+            return True
+        return not (name in self.held or name in self.refused or name in self.absent)
+
     def look(self, name: str, wanted: Entry | None) -> None:
         """Consider a resource whose wanted version may have changed."""
         held = self.held.get(name)
