@@ -6,6 +6,8 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
+from operator import eq
 from pathlib import Path
 
 import aiohttp
@@ -24,6 +26,7 @@ from lab.versions import CONTROL_PLANE
 from tests.apps.clusters import (
     EVENTS,
     LINKS,
+    PLAIN_NAMESPACES,
     PLAIN_SECRETS,
     SERVICES,
     SLICES,
@@ -164,6 +167,79 @@ async def test_the_tutorial_on_real_api_servers(
             await until(lambda: east.all(EVENTS, "default"), bool)
         lease = await east.client.get(LEASES, Key("isthmus", "isthmus-controller"))
         assert not lease.spec.holder_identity
+
+
+async def is_headless(east: Place, name: str) -> bool | None:
+    found = await east.get(SERVICES, name)
+    return None if found is None else found["spec"]["clusterIP"] == "None"
+
+
+async def refusals(east: Place) -> dict[str, str]:
+    found = (await east.link()).get("status", {}).get("refused", ())
+    return {one["name"]: one["reason"] for one in found}
+
+
+async def test_hostile_objects_on_real_api_servers(
+    planes: tuple[ControlPlane, ControlPlane], tmp_path: Path
+) -> None:
+    """What the API server itself has a say in; the rest is shown on embedded ones."""
+    async with both(planes) as (east, west), controller(planes[0], tmp_path, free_port()):
+        mine = {"metadata": {"name": "taken-west", "namespace": "default"}}
+        theirs = await east.create(SERVICES, {**mine, "spec": {"ports": [{"port": 1}]}})
+        await west.create(PLAIN_NAMESPACES, {"metadata": {"name": "shop"}})
+        for one in (
+            exported("taken"),
+            exported("dns", namespace="kube-system"),
+            exported("web", namespace="shop"),
+            exported("good"),
+            exported("n" * 62),
+        ):
+            await west.create(SERVICES, one)
+        expected = {
+            "taken": "NameTaken",
+            "dns": "NamespaceProtected",
+            "web": "NamespaceMissing",
+        }
+        await until(lambda: refusals(east), lambda found: found == expected, within=30)
+        (long,) = [one for one in await east.mirrors() if one.startswith("nn")]
+        assert len(long) == 63
+        await east.create(PLAIN_NAMESPACES, {"metadata": {"name": "shop"}})
+        await settled(east, ["good-west", long, "shop/web-west"])
+
+        await east.edit(
+            SERVICES,
+            "good-west",
+            {"spec": {"selector": {"app": "x"}, "externalIPs": ["192.0.2.9"]}},
+        )
+
+        async def good() -> JsonObject:
+            return await east.get(SERVICES, "good-west") or {"spec": {}}
+
+        await until(good, lambda one: not {"selector", "externalIPs"} & one["spec"].keys())
+        uid = (await good())["metadata"]["uid"]
+        await east.delete(SERVICES, "good-west")
+        await until(good, lambda one: one.get("metadata", {}).get("uid") not in (None, uid))
+
+        await west.create(SLICES, endpoints("flip", "flip-0"))
+        for headless in (True, False):
+            await west.create(SERVICES, exported("flip", headless=headless))
+            more = ["flip-west", *(["flip-0-west"] if headless else [])]
+            await settled(east, ["good-west", long, "shop/web-west", *more])
+            await until(lambda: is_headless(east, "flip-west"), partial(eq, headless))
+            await west.delete(SERVICES, "flip")
+
+        assert await east.get(SERVICES, "taken-west") == theirs
+        await east.delete(SERVICES, "taken-west")
+        await until(lambda: refusals(east), lambda found: set(found) == {"dns"})
+        for name, space in (
+            ("taken", "default"),
+            ("dns", "kube-system"),
+            ("web", "shop"),
+            ("good", "default"),
+            ("n" * 62, "default"),
+        ):
+            await west.delete(SERVICES, name, space)
+        await settled(east, [], within=30)
 
 
 async def test_a_killed_controller_comes_back_and_writes_nothing(
