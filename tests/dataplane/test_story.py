@@ -1,11 +1,14 @@
 """What users of joined clusters do, through real Envoys: call by name, and be refused in time."""
 
+import socket
+
 import aiohttp
 import pytest
 
+from isthmus.core import listeners
 from isthmus.embedded.machine.records import Unresolved
 from isthmus.kube.errors import NotFound
-from isthmus.kube.resources import CONFIG_MAPS
+from isthmus.kube.resources import CONFIG_MAPS, LINKS
 from isthmus.model.objects import Key
 from isthmus.pki import reports
 from tests.dataplane.joined import Pair, account, pair
@@ -124,3 +127,22 @@ async def test_what_every_proxy_trusts_is_written_down_once_it_is_acknowledged()
 
         everybody = {"isthmus-controller", "isthmus-gateway", "isthmus-egress"}
         await until(seen, lambda found: found == everybody)
+
+
+async def test_a_listener_that_cannot_be_had_is_said_of_the_link_and_others_go_on() -> None:
+    async with pair(east=(CURL,), west=(*WEB, *SET)) as two:
+        egress = two.east.machine.pod("isthmus-egress", "isthmus").status.pod_ip
+        port = listeners.chosen(Key("default", "web-west"), ["http"], {}, {})["http"]
+        with socket.create_server((egress, port)):
+            await two.west.export("web")
+            await two.west.export("nginx-svc")
+            await answered(two, "http://nginx-set-0.nginx-svc-west/")
+
+            async def refusal() -> str:
+                found = await two.east.client.get(LINKS, Key("", "west"))
+                return next(
+                    (one.message for one in found.status.conditions if one.type == "ProxyRefused"),
+                    "",
+                )
+
+            assert f"Listener out|{port}: " in await until(refusal, bool)

@@ -28,6 +28,7 @@ class Facts:
     mirrors: int = 0
     refused: tuple[RefusedExport, ...] = ()
     cluster_uid: str = ""
+    complaints: tuple[str, ...] = ()  # of proxies, about what they were told for this link
     over_limit: int = 0  # exports
     pods_over_limit: int = 0
 
@@ -90,7 +91,12 @@ def notes(before: LinkStatus, after: LinkStatus) -> Iterator[Note]:
             yield Note(refused.reason, text, warning=True)
 
 
-_GRAVE = ("DeletionHeld", "EndpointsHeld", "AddressRefused")  # a link is not ready with them
+_GRAVE = (
+    "DeletionHeld",
+    "EndpointsHeld",
+    "AddressRefused",
+    "ProxyRefused",
+)  # a link is not ready with them
 _ALARMS = frozenset({*_GRAVE, "LimitExceeded"})  # conditions that are there only if true
 
 
@@ -136,6 +142,10 @@ def _special(facts: Facts) -> Iterator[_Verdict]:
     if facts.refused_addresses:
         message = f"no gateway can be at {'; '.join(facts.refused_addresses)}"
         yield _Verdict("AddressRefused", "True", "BadAddress", message)
+    if facts.complaints:
+        more = f" (and {len(facts.complaints) - 1} more)" if len(facts.complaints) > 1 else ""
+        message = f"egress proxies refuse what they are told: {facts.complaints[0]}{more}"
+        yield _Verdict("ProxyRefused", "True", "ConfigurationRefused", message)
     if facts.over_limit or facts.pods_over_limit:
         beyond = f"{facts.over_limit} exports and {facts.pods_over_limit} named pods"
         message = f"{beyond} beyond limits.services are not mirrored"

@@ -18,6 +18,7 @@ from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.doubting import Doubting
 from isthmus.apps.controller.exporting import Exporting
 from isthmus.apps.controller.front import Front, Place
+from isthmus.apps.controller.hearing import Complain, Hearing
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.proxies import Proxies, Role, Sources
 from isthmus.apps.controller.seeing import Seeing
@@ -85,6 +86,7 @@ class DataPlane:
         )
         self.ads = AdsServer(config.mesh_domain, self._papers, self._role)
         self.proxies.tell(self.ads.publish)
+        self.hearing = Hearing(config, outside, self.ads, self.proxies, self.carrying)
         self.seeing = Seeing(config, outside, self.authority, self.proxies, self.ads)
         self._config = config
         self._outside = outside
@@ -104,8 +106,9 @@ class DataPlane:
         """Take in the Services of this cluster: of those that are no mirrors nothing is kept."""
         self.mirrors.fold(only_mirrors(event))
 
-    def parts(self) -> Iterator[Coroutine[None, None, None]]:
-        """Yield all that runs as long as the controller does."""
+    def parts(self, complain: Complain) -> Iterator[Coroutine[None, None, None]]:
+        """Yield all that runs as long as the controller does. ``complain`` takes what proxies
+        refuse, by the names of links."""
         secrets, config_maps = self.authority.selections
         yield self._reflect(SECRETS, secrets, self.authority.fold_secrets)
         yield self._reflect(CONFIG_MAPS, config_maps, self.authority.fold_config_maps)
@@ -119,6 +122,7 @@ class DataPlane:
             yield self.proxies.run()
             yield self._tell_proxies(self._config.ads_port)
             yield self.seeing.run()
+            yield self.hearing.run(complain)
 
     async def _serve(self, place: Place) -> None:
         """Serve certificates and the catalogue."""

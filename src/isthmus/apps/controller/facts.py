@@ -24,6 +24,7 @@ def facts(state: State, target: Target) -> Facts:
         dark=tuple(sorted(map(str, target.kept))),
         mirrors=len(state.owned[target.uid]),
         refused=refusals(state, target),
+        complaints=target.complaints,
         cluster_uid=target.identity,
         over_limit=len(target.admitted.excess),
         pods_over_limit=sum(target.admitted.left_out.values()),

@@ -110,7 +110,7 @@ class Controller:
                     self._reflect(ENDPOINT_SLICES, own, self.exporting.fold_ours),
                     self._reflect(GRANTS, EVERYTHING, self._fold_grants),
                     self._once_synced(self.sessions.run),
-                    *self.dataplane.parts(),
+                    *self.dataplane.parts(state.complain),
                     self.lag.run(self.outside.clock),
                     serve(self),
                 )

@@ -4,7 +4,7 @@ Nothing here waits and nothing here talks to anybody: an event comes in, names g
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import TypeVar
 
@@ -211,6 +211,14 @@ class State:
             target.gateway_addresses = addresses
             self._changed(target)
             self._add(self.claims.of_link(uid), Lane.BULK)
+
+    def complain(self, complaints: Mapping[str, tuple[str, ...]]) -> None:
+        """Take in what proxies refuse, by the name of the link that it is for."""
+        for target in self.targets.values():
+            found = complaints.get(target.link.cluster, ())
+            if target.complaints != found:
+                target.complaints = found
+                self._touched(target.uid)
 
     def report(self, name: Key, reports: Iterable[Report]) -> None:
         """Note why claimants of ``name`` cannot have it: all of them, none forgets them."""

@@ -52,6 +52,7 @@ class Target:
         self.gateway_addresses: tuple[str, ...] = ()
         self.refused_addresses: tuple[str, ...] = ()  # of the gateway, each with the reason
         self.unreadable: dict[Key, str] = {}
+        self.complaints: tuple[str, ...] = ()  # of proxies, about what they were told
 
     def placed(self, link: Link) -> Link:
         """Return ``link`` with the domain that the target says it has, if it has said so."""
