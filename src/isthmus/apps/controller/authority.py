@@ -259,9 +259,14 @@ class Authority:
         """Say what is wrong, once; a sentence that differs in its numbers only is the same."""
         problem = self._unfit or self._overdue
         said, self._said = self._said, re.sub(r"\d+", "0", problem)
-        if problem and self._said != said:
-            in_use = "the last good ones stay in use" if self._trust else "nothing is signed"
-            log.warning("issuer or anchors cannot be used", extra={"error": problem, "so": in_use})
+        if not problem or self._said == said:
+            return
+        if self._trust is None and not self._secrets.objects:
+            # Whoever reads targets by their API needs no certificates.
+            log.info("no certificates are signed", extra={"reason": problem})
+            return
+        in_use = "the last good ones stay in use" if self._trust else "nothing is signed"
+        log.warning("issuer or anchors cannot be used", extra={"error": problem, "so": in_use})
 
     def _tell(self) -> None:
         for told in self._told:
