@@ -7,33 +7,36 @@ which something was published for that role, and never before.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import grpc
 from cryptography import x509
-from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
+from envoy.service.discovery.v3 import ads_pb2, discovery_pb2
 
 from isthmus.envoy.translation import address_of, asked, response
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.pki.verify import Untrusted, identify
 from isthmus.runtime.latest import Latest
-from isthmus.xds.session import Said, Session, TooManyNames
+from isthmus.xds.session import ORDER, Said, Session, TooManyNames
 from isthmus.xds.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 STREAMS = 256  # of all proxies together
+PATIENCE = 60.0  # seconds in which a proxy must take what it is sent
 LONGEST_NAME = 253  # of a proxy, as it calls itself
 OPTIONS = (
     ("grpc.max_receive_message_length", 16 * MIB),
     ("grpc.max_send_message_length", -1),
     ("grpc.max_metadata_size", 16 * 1024),
     ("grpc.max_concurrent_streams", 8),  # of one connection
+    ("grpc.max_allowed_incoming_connections", 1024),  # proven or not
+    ("grpc.server_handshake_timeout_ms", 10_000),
     # A proxy that comes again shows the certificate that it has by now, and finds other replicas.
     ("grpc.max_connection_age_ms", 600_000),
     ("grpc.max_connection_age_grace_ms", 5_000),
@@ -80,6 +83,7 @@ class AdsServer:
         mesh_domain: str,
         papers: Callable[[], Papers],
         entitled: Callable[[Identity], str | None],
+        patience: float = PATIENCE,
     ) -> None:
         self.connected: set[Connected] = set()
         self.sent: Counter[str] = Counter()  # resources and removals, by type
@@ -89,6 +93,7 @@ class AdsServer:
         self._mesh_domain = mesh_domain
         self._papers = papers
         self._entitled = entitled
+        self._patience = patience
         self._wanted: dict[str, Latest[Snapshot]] = {}
         self._told: list[Callable[[], None]] = []
 
@@ -104,7 +109,7 @@ class AdsServer:
     async def listening(self, address: str, port: int) -> AsyncIterator[int]:
         """Serve; hand out the port, which the system chooses if 0 was asked for."""
         server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=STREAMS)
-        ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(_Servicer(self), server)
+        server.add_generic_rpc_handlers((_service(self.converse),))
         try:
             bound = server.add_secure_port(f"{_bracketed(address)}:{port}", self._credentials())
         except RuntimeError:
@@ -140,30 +145,39 @@ class AdsServer:
         raise AssertionError("abort raises")
 
     async def _converse(self, context: grpc.aio.ServicerContext, connected: Connected) -> None:
-        outbox: asyncio.Queue[Said] = asyncio.Queue()
+        # As long as answers are waited for, no more can be due. A proxy that guesses them, and
+        # reads nothing, finds that it is not listened to.
+        outbox: asyncio.Queue[Said] = asyncio.Queue(maxsize=len(ORDER))
 
         async def publish() -> None:
             async for snapshot in self._of(connected.role).follow():
-                _put(outbox, connected.session.publish(snapshot))
+                for said in connected.session.publish(snapshot):
+                    await outbox.put(said)
 
         async def write() -> None:
             while True:
                 said = await outbox.get()
                 self.sent[said.type_url] += len(said.entries) + len(said.removed)
-                await context.write(response(said, connected.address))
+                async with asyncio.timeout(self._patience):
+                    await context.write(response(said, connected.address))
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(part()) for part in (publish, write)]
-            try:
+        reason = ""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(part()) for part in (publish, write)]
                 while (request := await context.read()) is not grpc.aio.EOF:
-                    _put(outbox, self._received(connected, request))
-            except TooManyNames as error:
-                self.turned_away["too many names"] += 1
-                log.warning("proxy turned away", extra={"error": str(error)})
-                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
-            finally:
+                    for said in self._received(connected, request):
+                        await outbox.put(said)
                 for task in tasks:
                     task.cancel()
+        except* TooManyNames:
+            reason = "names too much"
+        except* TimeoutError:
+            reason = "does not read"
+        if reason:
+            self.turned_away[reason] += 1
+            log.warning("proxy turned away", extra={"proxy": connected.name, "reason": reason})
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"the proxy {reason}")
 
     def _received(
         self, connected: Connected, request: discovery_pb2.DeltaDiscoveryRequest
@@ -214,18 +228,21 @@ class AdsServer:
         )
 
 
-class _Servicer(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):  # type: ignore[misc]  # generated
-    """Only the incremental kind of stream is spoken; gRPC refuses the other one."""
+def _service(
+    converse: Callable[[grpc.aio.ServicerContext], Awaitable[None]],
+) -> grpc.GenericRpcHandler:
+    """Offer the incremental kind of stream; gRPC refuses the other one as not implemented."""
 
-    def __init__(self, server: AdsServer) -> None:
-        self._server = server
+    async def talk(_requests: object, context: grpc.aio.ServicerContext) -> None:
+        await converse(context)
 
-    async def DeltaAggregatedResources(  # noqa: N802  # named by the protocol
-        self,
-        request_iterator: object,  # noqa: ARG002
-        context: grpc.aio.ServicerContext,
-    ) -> None:
-        await self._server.converse(context)
+    handler = grpc.stream_stream_rpc_method_handler(
+        talk,
+        request_deserializer=discovery_pb2.DeltaDiscoveryRequest.FromString,
+        response_serializer=discovery_pb2.DeltaDiscoveryResponse.SerializeToString,
+    )
+    name = ads_pb2.DESCRIPTOR.services_by_name["AggregatedDiscoveryService"].full_name
+    return grpc.method_handlers_generic_handler(name, {"DeltaAggregatedResources": handler})
 
 
 def _issuer(context: grpc.aio.ServicerContext) -> x509.Certificate | None:
@@ -241,12 +258,6 @@ def _configuration(papers: Papers) -> grpc.ServerCertificateConfiguration:
     return grpc.ssl_server_certificate_configuration(
         [(papers.key, papers.chain)], root_certificates=papers.anchors
     )
-
-
-def _put(outbox: "asyncio.Queue[Said]", said: list[Said]) -> None:
-    # Never more than one response of each type is unanswered, so the outbox stays short.
-    for one in said:
-        outbox.put_nowait(one)
 
 
 def _bracketed(address: str) -> str:

@@ -15,6 +15,7 @@ from envoy.config.metrics.v3 import stats_pb2
 from envoy.config.overload.v3 import overload_pb2
 from envoy.extensions.bootstrap.internal_listener.v3 import internal_listener_pb2
 from envoy.extensions.filters.http.router.v3 import router_pb2
+from envoy.extensions.filters.network.connection_limit.v3 import connection_limit_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2,
 )
@@ -36,6 +37,21 @@ ADDRESS = "address"  # what the proxy's metadata calls the one that it listens a
 PAGES = ("/ready", "/stats/prometheus")  # of the admin interface, and nothing else of it
 
 MIB = 1024 * 1024
+
+# Without its first clusters and listeners a proxy serves nobody: until it has been told them,
+# however long that takes, it is not ready, and whoever sends callers to it knows.
+PATIENT = {**tls.ADS, "initial_fetch_timeout": {"seconds": 0}}
+
+# Nothing can be changed while Envoy runs; and a caller that opens streams only to reset them is
+# hung up on sooner than by default.
+RUNTIME = {
+    "name": "fixed",
+    "static_layer": {
+        "overload.premature_reset_total_stream_count": 200,
+        "overload.premature_reset_min_stream_lifetime_seconds": 1,
+    },
+}
+READERS = 64  # connections to the pages at a time
 
 # How names of statistics become labels; see isthmus.xds.gateway and isthmus.xds.egress. Of each
 # expression the outer group leaves the name, and the inner one is the label's value.
@@ -78,13 +94,14 @@ def bootstrap(proxy: Proxy) -> bytes:
             "metadata": {ADDRESS: proxy.address},
         },
         admin={"address": {"pipe": {"path": ADMIN_SOCKET, "mode": 0o600}}},
-        dynamic_resources={"ads_config": ads, "lds_config": tls.ADS, "cds_config": tls.ADS},
+        dynamic_resources={"ads_config": ads, "lds_config": PATIENT, "cds_config": PATIENT},
         static_resources={
             "clusters": [_controller(proxy), _admin()],
             "listeners": [_pages(*proxy.metrics)],
         },
         stats_config=_statistics(),
         overload_manager=_limits(proxy),
+        layered_runtime={"layers": [RUNTIME]},
         bootstrap_extensions=[
             extension("envoy.bootstrap.internal_listener", internal_listener_pb2.InternalListener())
         ],
@@ -99,7 +116,7 @@ def _controller(proxy: Proxy) -> cluster_pb2.Cluster:
     keepalive = {"interval": {"seconds": 10}, "timeout": {"seconds": 10}}
     return cluster_pb2.Cluster(
         name=CONTROLLER,
-        type="STATIC" if _is_address(host) else "STRICT_DNS",
+        type="STATIC" if is_address(host) else "STRICT_DNS",
         connect_timeout={"seconds": 5},
         load_assignment={
             "cluster_name": CONTROLLER,
@@ -145,10 +162,15 @@ def _pages(address: str, port: int) -> listener_pb2.Listener:
         request_headers_timeout={"seconds": 5},
     )
     handler = extension("envoy.filters.network.http_connection_manager", manager)
+    few = connection_limit_pb2.ConnectionLimit(
+        stat_prefix="pages", max_connections={"value": READERS}
+    )
     return listener_pb2.Listener(
         name="pages",
         address=socket_address(address, port),
-        filter_chains=[{"filters": [handler]}],
+        filter_chains=[
+            {"filters": [extension("envoy.filters.network.connection_limit", few), handler]}
+        ],
         # Whoever looks after a proxy must see it in trouble, too.
         ignore_global_conn_limit=True,
         bypass_overload_manager=True,
@@ -191,7 +213,7 @@ def _limits(proxy: Proxy) -> overload_pb2.OverloadManager:
     )
 
 
-def _is_address(host: str) -> bool:
+def is_address(host: str) -> bool:
     try:
         ip_address(host)
     except ValueError:

