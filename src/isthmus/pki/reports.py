@@ -1,6 +1,12 @@
-"""What members say of themselves while anchors change, as it is written down and read again."""
+"""What members say of themselves while anchors change, as it is written down and read again.
 
-from collections.abc import Mapping
+Each replica of a controller writes two texts: what it knows by having told it (under its own name:
+itself, and the proxies that it tells), and what proxies say of their own certificate and anchors.
+A proxy may be told by one replica and speak to another, so that only both together are its report.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -8,6 +14,8 @@ import msgspec
 from isthmus.model.errors import Permanent
 from isthmus.model.objects import Value
 from isthmus.pki.seen import Report
+
+OWN = ".own"  # follows a replica's name where it writes what proxies say of themselves
 
 
 class BadReports(Permanent):
@@ -41,3 +49,50 @@ def read(text: str) -> Mapping[str, Report]:
         name: Report(one.at, frozenset(one.trusts), frozenset(one.chains_to))
         for name, one in said.items()
     }
+
+
+def pod_of(replica: str) -> str:
+    """Return the pod that a replica runs in, by what it calls itself: ``pod`` or ``pod_number``."""
+    return replica.partition("_")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """All that the replicas of a cluster have written down, by replica and member."""
+
+    told: Mapping[str, Mapping[str, Report]]
+    own: Mapping[str, Mapping[str, Report]]
+
+    def of_controller(self, name: str) -> Report | None:
+        """Return what a controller says of itself; nobody else speaks for it."""
+        said = {replica: found for replica, found in self.told.items() if pod_of(replica) == name}
+        return _latest(said, name)
+
+    def of_proxy(self, name: str) -> Report | None:
+        """Return what is known of a proxy: nothing, while its two parts do not agree."""
+        told, own = _latest(self.told, name), _latest(self.own, name)
+        if told is None or own is None or told.trusts != own.trusts:
+            return None
+        return Report(min(told.at, own.at), told.trusts, told.chains_to | own.chains_to)
+
+
+def news(data: Mapping[str, str]) -> News:
+    """Return what is in the ConfigMap; text that is nobody's report is passed over."""
+    found = dict(_readable(data))
+    return News(
+        {name: said for name, said in found.items() if not name.endswith(OWN)},
+        {name: said for name, said in found.items() if name.endswith(OWN)},
+    )
+
+
+def _readable(data: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Report]]]:
+    for name, text in data.items():
+        try:
+            yield name, read(text)
+        except BadReports:
+            continue
+
+
+def _latest(said: Mapping[str, Mapping[str, Report]], name: str) -> Report | None:
+    found = (reports[name] for reports in said.values() if name in reports)
+    return max(found, key=lambda one: one.at, default=None)

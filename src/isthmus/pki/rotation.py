@@ -7,8 +7,8 @@ pause or a change of mind needs nothing but the :class:`Rotation`. Rolling back 
 with the two anchors exchanged.
 
 Two promises of the surroundings are relied upon. What a member begins to use (a bundle, an issuer,
-a certificate) was current at most ``SETTLE`` before: nobody acts upon older news than that. And one
-rotation has one driver at a time, which knows of its own writes.
+a certificate) was current at most ``settle_seconds`` before: nobody acts upon older news than that.
+And one rotation has one driver at a time, which knows of its own writes.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +27,7 @@ SETTLE = timedelta(minutes=2)  # kubelets bring a changed ConfigMap within a min
 FRESH = timedelta(minutes=5)  # news older than this are no ground to change anything
 
 LEAF_SECONDS = int(LIFETIME.total_seconds())
+SETTLE_SECONDS = int(SETTLE.total_seconds())
 
 Phase = Literal["distribute", "reissue", "drop", "done"]
 
@@ -46,6 +47,7 @@ class Rotation(Value, frozen=True, kw_only=True):
     new: Anchor
     clusters: tuple[str, ...]  # every cluster of the mesh
     leaf_seconds: int = LEAF_SECONDS  # the longest that a leaf lives
+    settle_seconds: int = SETTLE_SECONDS  # the longest that news take to reach everybody
     direction: Literal["forward", "back"] = "forward"
     paused: bool = False
 
@@ -62,6 +64,10 @@ class Rotation(Value, frozen=True, kw_only=True):
     def other(self) -> Anchor:
         """The anchor that shall go."""
         return self.old if self.direction == "forward" else self.new
+
+    @property
+    def settle(self) -> timedelta:
+        return timedelta(seconds=self.settle_seconds)
 
     def pause(self) -> "Rotation":
         return replace(self, paused=True)
@@ -152,7 +158,7 @@ def _move(rotation: Rotation, clusters: Seen, now: datetime) -> Step:
     members = tuple(_members(clusters))
     if behind := _lacking(members, now, lambda report: report.trusts >= rotation.both):
         return Wait("distribute", "these do not trust both anchors yet, or are silent", behind)
-    quiet = max(cluster.trusts_since for cluster in clusters.values()) + SETTLE
+    quiet = max(cluster.trusts_since for cluster in clusters.values()) + rotation.settle
     if early := _before(quiet, clusters, members):
         return Wait("distribute", f"to be heard again after {second_time(quiet)}", early)
     goal = rotation.goal
@@ -184,7 +190,7 @@ def _drop(rotation: Rotation, clusters: Seen, now: datetime) -> Step:
     members = tuple(each for each in _members(clusters) if not _outlived(each, rotation, now))
     if unknown := _lacking(members, now, lambda _: True):
         return Wait("drop", "these are silent", unknown)
-    quiet = max(cluster.issues_since for cluster in clusters.values()) + SETTLE
+    quiet = max(cluster.issues_since for cluster in clusters.values()) + rotation.settle
     if early := _before(quiet, clusters, members):
         return Wait("drop", f"to be heard again after {second_time(quiet)}", early)
     return Drop(trusting[0], other)
@@ -228,7 +234,7 @@ def _outlived(place: _Place, rotation: Rotation, now: datetime) -> bool:
     """
     report, cluster = place.member.report, place.cluster
     is_silent = report is None or now - report.at > FRESH
-    ends = cluster.issues_since + SETTLE + timedelta(seconds=rotation.leaf_seconds)
+    ends = cluster.issues_since + rotation.settle + timedelta(seconds=rotation.leaf_seconds)
     return is_silent and not place.member.signs and cluster.at >= ends
 
 
