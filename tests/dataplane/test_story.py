@@ -4,7 +4,9 @@ import socket
 
 import aiohttp
 import pytest
+from prometheus_client import generate_latest
 
+from isthmus.apps.controller.metrics import registry
 from isthmus.core import listeners
 from isthmus.embedded.machine.records import Unresolved
 from isthmus.kube.errors import NotFound
@@ -146,3 +148,22 @@ async def test_a_listener_that_cannot_be_had_is_said_of_the_link_and_others_go_o
                 )
 
             assert f"Listener out|{port}: " in await until(refusal, bool)
+
+
+async def test_what_proxies_are_told_is_counted() -> None:
+    async with pair(east=(CURL,), west=WEB) as two:
+        await two.west.export("web")
+        await answered(two, "http://web-west/")
+        (controller,) = two.east.controllers
+        found = generate_latest(registry(controller)).decode()
+        for line in (
+            'isthmus_proxies_connected{role="egress"} 1.0',
+            'isthmus_proxies_connected{role="gateway"} 1.0',
+            'isthmus_resources{role="egress",type="Listener"} 2.0',
+            'isthmus_resources_refused{role="egress"} 0.0',
+            "isthmus_accounts 1.0",
+            "isthmus_callers_shared 0.0",
+        ):
+            assert line in found
+        assert 'isthmus_acknowledged_total{type="Listener"}' in found
+        assert "isthmus_proxy_refused_total{" not in found

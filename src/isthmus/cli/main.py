@@ -179,6 +179,8 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
     from isthmus.cli.controller import control
 
     for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
+    for port in ("sign_port", "ads_port"):
+        options[port] = options[port] or None
     config = Config(log_format="text" if for_people else "json", **options)
     asyncio.run(control(config, where.kubeconfig, where.context))
 

@@ -17,6 +17,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from isthmus.apps.controller import dataplane_metrics
 from isthmus.apps.controller.facts import refusals
 from isthmus.apps.controller.measures import certificates
 from isthmus.apps.controller.probes import BUCKETS
@@ -50,6 +51,7 @@ class Metrics(Collector):
         yield from self._requests()
         yield from self._certificates()
         yield from self._process()
+        yield from dataplane_metrics.collect(self._controller.dataplane)
 
     def _gateways(self) -> Iterator[Metric]:
         alive = GaugeMetricFamily(

@@ -78,6 +78,7 @@ class Proxies:
 
     def __init__(self, sources: Sources, site: gateway.Site, clock: Clock) -> None:
         self.gateway, self.egress = Assembly(), Assembly()
+        self.assemblies: Mapping[Role, Assembly] = {"gateway": self.gateway, "egress": self.egress}
         self.published: Counter[Role] = Counter()  # snapshots
         self.trusted: dict[str, tuple[str, ...]] = {}  # anchors, by the version of their secret
         # By account: who has signed its certificates, by the version of their secret.
@@ -114,15 +115,12 @@ class Proxies:
                 continue
             began = self._clock.now()
             await self._assemble()
-            for role, found in self._snapshots():
+            for role, assembly in self.assemblies.items():
+                found = assembly.snapshot()
                 if latest.get(role) is not found:
                     latest[role] = found
                     self._publish(role, found)
             await self._clock.sleep(SHARE * (self._clock.now() - began))
-
-    def _snapshots(self) -> Iterator[tuple[Role, Snapshot]]:
-        yield "gateway", self.gateway.snapshot()
-        yield "egress", self.egress.snapshot()
 
     def _publish(self, role: Role, snapshot: Snapshot) -> None:
         self.published[role] += 1
