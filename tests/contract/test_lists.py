@@ -2,6 +2,7 @@
 
 import pytest
 
+from isthmus.apps.controller.calling import LIVE
 from tests.contract.objects import config, namespace, pod, secret, service
 from tests.contract.server import Server
 from tests.support.waiting import until
@@ -144,6 +145,23 @@ async def test_pods_are_selected_by_phase_and_node(server: Server) -> None:
     assert (await server.get("pods", fieldSelector="status.phase!=Running")).names == ["one"]
     assert (await server.get("pods", fieldSelector="spec.nodeName=")).names == ["one", "two"]
     assert (await server.get("pods", fieldSelector="spec.nodeName=n1")).names == []
+
+
+async def test_pods_that_have_ended_are_left_out_by_two_terms(server: Server) -> None:
+    await until(lambda: server.get("serviceaccounts/default"), lambda reply: reply.code == 200)
+    for name, phase in (("a", None), ("b", "Running"), ("c", "Succeeded"), ("d", "Failed")):
+        assert (await server.create("pods", pod(name))).code == 201
+        if phase is not None:
+            await server.merge(f"pods/{name}/status", {"status": {"phase": phase}})
+    reply = await server.get("pods", fieldSelector=LIVE.fields)
+    assert reply.names == ["a", "b"]
+    async with server.watch(
+        "pods", resourceVersion=reply.version, fieldSelector=LIVE.fields
+    ) as events:
+        await server.merge("pods/b/status", {"status": {"phase": "Succeeded"}})
+        event = await events.next()
+    # To whoever has chosen so, a pod that ends is gone.
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("DELETED", "b")
 
 
 async def test_a_list_across_namespaces_is_ordered_by_namespace(server: Server) -> None:
