@@ -9,13 +9,15 @@ from isthmus.apps.controller.expected import GONE, Expected, Thing
 from isthmus.apps.controller.state import State
 from isthmus.core.plan import plan
 from isthmus.kube.client import Client
-from isthmus.kube.errors import AlreadyExists, Conflict, NotFound, Rejected
+from isthmus.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound, Rejected
 from isthmus.kube.requests import Preconditions
 from isthmus.kube.resources import ENDPOINT_SLICES, NAMESPACES, SERVICES
 from isthmus.model.actions import Create, Delete, Report, Update, Written
 from isthmus.model.errors import Transient
 from isthmus.model.objects import EndpointSlice, Key, Namespace, Service
 from isthmus.runtime.workqueue import WorkQueue
+
+LATER = 120.0  # seconds until a write that was refused is tried again without a reason
 
 
 class NotLeading(Transient):
@@ -59,17 +61,19 @@ class Writer:
             for action in writes:
                 await self._carry_out(name, action)
         except BaseException as error:
-            if isinstance(error, Rejected):
-                self._state.report(name, [*reports, *self._rejected(name, error)])
             self._expected.failed(name)
+            if isinstance(error, Rejected | Forbidden):
+                self._state.report(name, [*reports, *self._refused(name, error)])
+                # A right, a quota or a policy may change without anything that we watch.
+                self._queue.add_after(name, LATER)
             raise
         rest = self._expected.finished(name)
         if rest:
             self._queue.add_after(name, rest)
 
-    def _rejected(self, name: Key, error: Rejected) -> list[Report]:
+    def _refused(self, name: Key, error: Rejected | Forbidden) -> list[Report]:
         return [
-            Report(claim.link_uid, claim.export, "Rejected", str(error))
+            Report(claim.link_uid, claim.export, type(error).__name__, str(error))
             for claim in self._state.claims.by_name.get(name, ())
         ]
 

@@ -1,0 +1,112 @@
+"""Trouble with this cluster's own API server, and with gateways: retried for ever, never hotly."""
+
+import asyncio
+from functools import partial
+from itertools import pairwise
+from operator import le
+
+import pytest
+
+from isthmus.embedded.faults import effects
+from isthmus.embedded.faults.rules import Effect
+from isthmus.kube.transport import Request
+from tests.apps.clusters import LINKS, Air, controlling, settled
+from tests.apps.test_mirroring import mirror_writes, mirrored, pair, readiness, web
+from tests.support.waiting import until
+
+TEN_MINUTES = 600.0
+
+
+def is_mirror_write(request: Request) -> bool:
+    about = "/services" in request.path or "/endpointslices" in request.path
+    return request.method != "GET" and about
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        pytest.param(effects.failing(500), id="500"),
+        pytest.param(effects.failing(503), id="503"),
+        pytest.param(effects.failing(429, retry_after=1), id="429"),
+        pytest.param(effects.failing(409), id="409"),
+        pytest.param(effects.failing(403), id="403"),
+        pytest.param(effects.lost_answer(), id="an answer that is lost"),
+    ],
+)
+async def test_writes_that_fail_are_tried_until_they_succeed_and_not_all_the_time(
+    effect: Effect,
+) -> None:
+    east, west = await pair(*web(3))
+    faults = east.cluster.faults
+    faults.add(effect, is_mirror_write)
+    async with controlling(east, [west]) as running:
+        await asyncio.sleep(TEN_MINUTES)
+        # Each of three names may try at most once a minute in the end, from fractions of a second.
+        assert 3 <= len(mirror_writes(running.writes)) <= 120
+        faults.clear()
+        await settled(east, mirrored(3), within=120)
+        assert (await east.link())["status"]["refusedCount"] == 0
+
+
+class Counting(Air):
+    """Air in which it is noted when which gateway was probed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.probes: list[tuple[float, str, int]] = []
+
+    async def touch(self, address: str, port: int) -> None:
+        self.probes.append((asyncio.get_running_loop().time(), address, port))
+        await super().touch(address, port)
+
+    async def count(self) -> int:
+        return len(self.probes)
+
+
+async def test_gateways_are_probed_every_period_and_a_little_later() -> None:
+    east, west = await pair(probe={"period": "10s", "timeout": "2s", "failureThreshold": 2})
+    air = Counting()
+    async with controlling(east, [west], air=air):
+        await asyncio.sleep(TEN_MINUTES)
+        times = [when for when, _, _ in air.probes]
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        assert len(gaps) >= 50
+        assert all(10.0 <= gap <= 11.1 for gap in gaps)
+        assert max(gaps) - min(gaps) > 0.2  # lest all gateways be asked at the same moment
+        await east.edit(
+            LINKS, "west", {"spec": {"gateway": {"port": 4999}, "probe": {"period": "1s"}}}
+        )
+        await asyncio.sleep(12)
+        air.probes.clear()
+        await asyncio.sleep(60)
+        assert {port for _, _, port in air.probes} == {4999}
+        assert len(air.probes) >= 50
+
+
+async def test_a_gateway_that_is_down_before_the_controller_starts_counts_as_down() -> None:
+    east, west = await pair(*web(1))
+    air = Air(dead={"203.0.113.9"})
+    async with controlling(east, [west], air=air):
+        await settled(east, mirrored(1))
+        await asyncio.sleep(30)
+        assert await readiness(east, "web-0-west") == [False, False]
+        assert await east.condition("GatewayAlive") == ("False", "ProbeFailed")
+        assert await east.condition("Ready") == ("False", "ProbeFailed")
+
+
+async def test_two_failures_and_a_success_change_nothing() -> None:
+    east, west = await pair(*web(1))
+    air = Counting()
+    async with controlling(east, [west], air=air) as running:
+        await settled(east, mirrored(1))
+        await asyncio.sleep(30)
+        running.writes.clear()
+        for _ in range(20):
+            before = await air.count()
+            air.dead.add("203.0.113.9")
+            await until(air.count, partial(le, before + 2))
+            await asyncio.sleep(0.1)
+            air.dead.clear()
+            await asyncio.sleep(4)
+        assert running.writes == []
+        assert await readiness(east, "web-0-west") == [True, True]
