@@ -101,14 +101,27 @@ class Side:
         (found,) = await self.kubectl.slices(mirror)
         return f"{found.endpoints[0].addresses[0]}:{found.ports[0].port}"
 
-    async def until_up(self) -> None:
-        """Wait for our own workloads."""
+    async def until_up(self, *names: str) -> None:
+        """Wait until exactly these workloads of ours run."""
 
-        async def pods() -> list[bool]:
+        async def pods() -> dict[str, bool]:
             found = await self.client.list(PODS, Selection(namespace=SYSTEM))
-            return [one.is_ready for one in found.objects]
+            return {one.metadata.name: one.is_ready for one in found.objects}
 
-        await until(pods, lambda found: len(found) == len(WORKLOADS) and all(found))
+        await until(pods, lambda found: found == dict.fromkeys(names, True))
+
+    async def start(self, name: str) -> None:
+        """Start one of our own workloads."""
+        image = f"isthmus.dev/{name.removeprefix('isthmus-')}"
+        pod = machines.pod(name, image, serviceAccountName=name)
+        ports = [{"containerPort": port} for port in WORKLOADS[name].values()]
+        pod["spec"]["containers"][0]["ports"] = ports
+        await self.kubectl.create(pod, namespace=SYSTEM)
+
+    async def stop(self, name: str) -> None:
+        """End one of our own workloads, and wait until it is gone."""
+        await self.client.delete(PODS, Key(SYSTEM, name))
+        await self.until_up(*(WORKLOADS.keys() - {name}))
 
     async def link(self, other: "Side") -> None:
         gateway = other.machine.pod("isthmus-gateway", SYSTEM).status.pod_ip
@@ -245,10 +258,7 @@ async def _furnish(made: Side, anchor: Signer) -> None:
         ]
         service = machines.service(name, name, ports=open_ports)
         await made.kubectl.create(service, namespace=SYSTEM)
-        image = f"isthmus.dev/{name.removeprefix('isthmus-')}"
-        pod = machines.pod(name, image, serviceAccountName=name)
-        pod["spec"]["containers"][0]["ports"] = [{"containerPort": one} for one in ports.values()]
-        await made.kubectl.create(pod, namespace=SYSTEM)
+        await made.start(name)
 
 
 @dataclass
@@ -268,7 +278,7 @@ async def pair(
     anchor = create_anchor(MESH_DOMAIN, datetime.now(UTC))
     async with side("east", anchor, *east) as one, side("west", anchor, *west) as other:
         for each in (one, other):
-            await each.until_up()
+            await each.until_up(*WORKLOADS)
         await other.grant("east", **(grant or {}))
         await one.link(other)
         yield Pair(one, other)
