@@ -1,7 +1,8 @@
 """A cluster with pods that want certificates, and the part of a controller that gives them out."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -54,6 +55,34 @@ class Slow:
 
     async def close(self) -> None:
         await self.inner.close()
+
+
+@dataclass
+class Answered:
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        yield self.body
+
+
+@dataclass
+class Careless:
+    """An API server that takes a token for anybody's, and says nothing of audiences."""
+
+    username: str
+    audiences: Sequence[str] = ()
+
+    @asynccontextmanager
+    async def send(self, request: Request) -> AsyncIterator[Response]:
+        asked = json.loads(request.body)
+        extra = {f"authentication.kubernetes.io/pod-{part}": ["one"] for part in ("name", "uid")}
+        user = {"username": self.username, "extra": extra}
+        status = {"authenticated": True, "user": user, "audiences": list(self.audiences)}
+        yield Answered(201, json.dumps({**asked, "status": status}).encode())
+
+    async def close(self) -> None: ...
 
 
 async def populate(place: Place, *accounts: str, namespace: str = "default") -> None:

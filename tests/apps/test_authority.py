@@ -285,6 +285,25 @@ async def test_a_wall_clock_that_jumps_far_takes_nothing_away(jump: timedelta) -
         assert list(authority.problems) == []
 
 
+async def test_a_wall_clock_that_goes_back_does_not_put_off_what_is_due() -> None:
+    clock = Jumping()
+    async with running(given(ABOVE, EAST, clock)) as authority:
+        own = authority.own
+        await asyncio.sleep(3600)
+        clock.off = -12 * HOUR
+        await asyncio.sleep(17 * 3600)
+        assert authority.own != own
+
+
+async def test_a_machine_that_has_slept_renews_what_was_due_meanwhile() -> None:
+    clock = Jumping()
+    async with running(given(ABOVE, EAST, clock)) as authority:
+        own = authority.own
+        clock.off = 18 * HOUR
+        await asyncio.sleep(61)
+        assert authority.own != own
+
+
 @pytest.mark.parametrize("show", [str, repr])
 async def test_no_key_is_ever_shown(show: Callable[[object], str]) -> None:
     authority = given(ABOVE, EAST)

@@ -22,7 +22,7 @@ from isthmus.pki import bundle
 from isthmus.pki.keys import csr, key_pem, new_key, read_certificates
 from isthmus.pki.verify import verify
 from tests.apps.clusters import START, Place, VirtualClock, Wire, place
-from tests.apps.signers import CSR, Bytes, Office, Slow, populate, token
+from tests.apps.signers import CSR, Bytes, Careless, Office, Slow, populate, token
 from tests.apps.trusting import anchor, fresh, given, issuer
 
 ABOVE = anchor()
@@ -127,6 +127,31 @@ async def test_tokens_that_prove_nobody(
     await populate(west, "curl")
     assert await refusal(here.ask(make(here.place, west))) == expected
     assert here.signing.issued == 0
+
+
+@pytest.mark.parametrize(
+    "username, audiences, expected",
+    [
+        pytest.param("system:serviceaccount:default:curl", [], 401, id="no audience"),
+        pytest.param(
+            "system:serviceaccount:default:curl", ["isthmus.dev/west"], 401, id="another audience"
+        ),
+        pytest.param("system:serviceaccount:default:a:b", None, 403, id="one part too many"),
+        pytest.param("system:serviceaccount:default:", None, 403, id="no account"),
+        pytest.param("system:serviceaccount:../x:a", None, 403, id="no namespace's name"),
+        pytest.param("system:serviceaccount:default:A/../b", None, 403, id="no account's name"),
+        pytest.param("system:node:one", None, 403, id="a node"),
+        pytest.param("", None, 403, id="nobody"),
+    ],
+)
+async def test_an_answer_that_proves_something_else_proves_nobody(
+    username: str, audiences: Sequence[str] | None, expected: int
+) -> None:
+    meant = ["isthmus.dev/east"] if audiences is None else audiences
+    client = Client(Careless(username, meant), clock=VirtualClock())
+    here = Office.of(replace(place("east"), client=client), given(ABOVE, EAST))
+    code, _ = await refusal(here.ask("any"))
+    assert code == expected
 
 
 @pytest.mark.parametrize(
