@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from isthmus.kube.codec import Bad
 from isthmus.kube.errors import Expired, Garbled, Unavailable, Unreachable
-from isthmus.kube.resources import SERVICES, untyped
+from isthmus.kube.resources import (
+    CONFIG_MAPS,
+    ENDPOINT_SLICES,
+    GRANTS,
+    LINKS,
+    NAMESPACES,
+    PODS,
+    SECRETS,
+    SERVICES,
+    Resource,
+    untyped,
+)
 from isthmus.kube.watch import Bookmark, Failed, Seen, WatchDecoder, WatchEvent
 from isthmus.model.objects import Key, Service
 from isthmus.runtime.cache import Gone, Put
@@ -48,6 +59,18 @@ def test_a_deletion_says_which_object_is_gone() -> None:
     gone["metadata"]["uid"] = "u1"
     readable, unreadable = decode(line("DELETED", gone), line("DELETED", gone | {"spec": 1}))
     assert readable == unreadable == Seen("7", WEB, Gone(WEB), "u1")
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [SERVICES, ENDPOINT_SLICES, NAMESPACES, SECRETS, CONFIG_MAPS, PODS, LINKS, GRANTS],
+    ids=lambda one: one.plural,
+)
+def test_the_deletion_of_every_kind_that_is_watched_can_be_read(resource: Resource[object]) -> None:
+    gone = named("web", 7)
+    gone["metadata"]["uid"] = "u1"
+    (found,) = WatchDecoder(resource, "watch", 1000).receive(line("DELETED", gone))
+    assert found == Seen("7", WEB, Gone(WEB), "u1")
 
 
 def test_bookmarks() -> None:

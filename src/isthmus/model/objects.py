@@ -201,6 +201,7 @@ class PodMetadata(Value, frozen=True, kw_only=True):
 
     name: str
     namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
 
     @property
