@@ -28,7 +28,6 @@ log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 STREAMS = 256  # of all proxies together
-PATIENCE = 60.0  # seconds in which a proxy must take what it is sent
 LONGEST_NAME = 253  # of a proxy, as it calls itself
 OPTIONS = (
     ("grpc.max_receive_message_length", 16 * MIB),
@@ -73,6 +72,7 @@ class Connected:
     name: str = ""  # as it calls itself, when it has said so
     address: str = ""  # where it listens, if it says so
     session: Session = field(default_factory=Session)
+    heard: float = 0.0  # when it has said something last, by the clock of the event loop
 
 
 class AdsServer:
@@ -83,7 +83,6 @@ class AdsServer:
         mesh_domain: str,
         papers: Callable[[], Papers],
         entitled: Callable[[Identity], str | None],
-        patience: float = PATIENCE,
     ) -> None:
         self.connected: set[Connected] = set()
         self.sent: Counter[str] = Counter()  # resources and removals, by type
@@ -93,9 +92,9 @@ class AdsServer:
         self._mesh_domain = mesh_domain
         self._papers = papers
         self._entitled = entitled
-        self._patience = patience
         self._wanted: dict[str, Latest[Snapshot]] = {}
         self._told: list[Callable[[], None]] = []
+        self._talks: set[asyncio.Task[object]] = set()
 
     def tell(self, told: Callable[[], None]) -> None:
         """Have ``told`` called whenever a proxy comes, goes, or answers."""
@@ -121,9 +120,15 @@ class AdsServer:
             yield bound
         finally:
             await server.stop(grace=None)
+            while self._talks:  # gRPC has cancelled them, and does not wait for them
+                await asyncio.wait(self._talks)
 
     async def converse(self, context: grpc.aio.ServicerContext) -> None:
         """Talk to one proxy until its stream ends."""
+        talk = asyncio.current_task()
+        assert talk is not None
+        self._talks.add(talk)
+        talk.add_done_callback(self._talks.discard)
         connected = await self._admitted(context)
         self.connected.add(connected)
         self._changed()
@@ -146,7 +151,7 @@ class AdsServer:
 
     async def _converse(self, context: grpc.aio.ServicerContext, connected: Connected) -> None:
         # As long as answers are waited for, no more can be due. A proxy that guesses them, and
-        # reads nothing, finds that it is not listened to.
+        # reads nothing, finds that it is not listened to, until its connection is too old.
         outbox: asyncio.Queue[Said] = asyncio.Queue(maxsize=len(ORDER))
 
         async def publish() -> None:
@@ -158,10 +163,9 @@ class AdsServer:
             while True:
                 said = await outbox.get()
                 self.sent[said.type_url] += len(said.entries) + len(said.removed)
-                async with asyncio.timeout(self._patience):
-                    await context.write(response(said, connected.address))
+                await context.write(response(said, connected.address))
 
-        reason = ""
+        too_much: list[TooManyNames] = []
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(part()) for part in (publish, write)]
@@ -170,14 +174,15 @@ class AdsServer:
                         await outbox.put(said)
                 for task in tasks:
                     task.cancel()
-        except* TooManyNames:
-            reason = "names too much"
-        except* TimeoutError:
-            reason = "does not read"
-        if reason:
-            self.turned_away[reason] += 1
-            log.warning("proxy turned away", extra={"proxy": connected.name, "reason": reason})
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"the proxy {reason}")
+        except* grpc.aio.InternalError as errors:
+            # The proxy went away while something was being said to it.
+            log.debug("stream broken", extra={"proxy": connected.name, "error": str(errors)})
+        except* TooManyNames as errors:
+            too_much.extend(errors.exceptions)  # type: ignore[arg-type]  # there is one level
+        for error in too_much:
+            self.turned_away["names too much"] += 1
+            log.warning("proxy turned away", extra={"proxy": connected.name, "error": str(error)})
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
 
     def _received(
         self, connected: Connected, request: discovery_pb2.DeltaDiscoveryRequest
@@ -185,6 +190,7 @@ class AdsServer:
         if request.node.id and not connected.name:
             connected.name = request.node.id[:LONGEST_NAME]
             connected.address = address_of(request.node)
+        connected.heard = asyncio.get_running_loop().time()
         found = asked(request)
         if found.error is not None:
             self.refused[found.type_url] += 1
