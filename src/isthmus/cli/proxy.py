@@ -1,6 +1,7 @@
 """``isthmus proxy``: from options to an Envoy with a certificate."""
 
 import sys
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from isthmus.apps.proxy.config import Config
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise click.BadParameter("not an IP address") from None
 
 
 @click.command()
@@ -32,6 +40,14 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--namespace", default="isthmus", show_default=True, help="Of proxy and controller.")
 @click.option("--name", default="", help="Of the pod; else the machine's name.")
 @click.option(
+    "--address",
+    type=_address,
+    default="0.0.0.0",
+    show_default=True,
+    metavar="IP",
+    help="Where callers are let in.",
+)
+@click.option(
     "--metrics",
     default="0.0.0.0:9991",
     show_default=True,
@@ -40,6 +56,12 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--concurrency", default=2, show_default=True, help="Threads that carry calls.")
 @click.option("--drain", default=30.0, show_default=True, help="Seconds for callers to leave.")
+@click.option(
+    "--linger",
+    default=5.0,
+    show_default=True,
+    help="Of these: for those to come who have not heard that it ends.",
+)
 @click.option("--log-format", type=click.Choice(["json", "text"]), help="Else text on a terminal.")
 @click.option(
     "--log-level",

@@ -41,7 +41,8 @@ def test_a_proxy_knows_who_it_and_its_controller_have_to_be(tmp_path: Path) -> N
         ({"token_file": Path("/nowhere")}, "--token-file /nowhere: no such file; does the pod"),
         ({"trust_file": Path("/")}, "--trust-file /: no such file; does the pod mount it?"),
         ({"directory": Path("/nowhere")}, "--directory /nowhere: not a directory that we can"),
-        ({"concurrency": 0}, "--concurrency must be at least 1, and --drain not negative"),
+        ({"concurrency": 0}, "--concurrency must be at least 1, --drain and --linger must not"),
+        ({"linger": -1}, "--concurrency must be at least 1, --drain and --linger must not"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, changed: dict[str, Json], expected: str) -> None:

@@ -34,7 +34,8 @@ class Config:
     address: str = "0.0.0.0"  # where it listens: all addresses, unless others share the machine
     metrics: tuple[str, int] = ("0.0.0.0", 9991)
     concurrency: int = 2
-    drain: float = 30.0
+    drain: float = 30.0  # seconds for callers to leave
+    linger: float = 5.0  # of these: how long others still come, who have not heard that it ends
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
 
@@ -52,8 +53,10 @@ class Config:
                 raise BadOption(f"--{option} {file}: no such file; does the pod mount it?")
         if not self.directory.is_dir() or not os.access(self.directory, os.W_OK):
             raise BadOption(f"--directory {self.directory}: not a directory that we can write to")
-        if self.concurrency < 1 or self.drain < 0:
-            raise BadOption("--concurrency must be at least 1, and --drain not negative")
+        if self.concurrency < 1 or self.drain < 0 or self.linger < 0:
+            raise BadOption(
+                "--concurrency must be at least 1, --drain and --linger must not be negative"
+            )
 
     @property
     def identity(self) -> Identity:

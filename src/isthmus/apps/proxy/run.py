@@ -51,7 +51,10 @@ def _envoy(config: Config, name: str, clock: Clock) -> Envoy:
         metrics=config.metrics,
     )
     options = Options(
-        directory=config.directory, concurrency=config.concurrency, drain=config.drain
+        directory=config.directory,
+        concurrency=config.concurrency,
+        drain=config.drain,
+        linger=config.linger,
     )
     return Envoy(proxy, options, clock, Random())
 
