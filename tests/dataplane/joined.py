@@ -6,8 +6,8 @@ Everything runs as pods of embedded clusters, on loopback addresses.
 import asyncio
 import base64
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +22,7 @@ from isthmus.apps.proxy.run import run as launch
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.machine.machine import Machine
 from isthmus.embedded.machine.objects import PODS
-from isthmus.embedded.machine.programs import PROGRAMS, Site
+from isthmus.embedded.machine.programs import PROGRAMS, Programs, Site
 from isthmus.envoy import admin as envoy
 from isthmus.envoy.bootstrap import ADMIN_SOCKET
 from isthmus.kube.client import Client
@@ -71,7 +71,7 @@ class Side:
 
     cluster: Cluster
     kubectl: Admin
-    controllers: list[Controller] = field(default_factory=list)
+    replicas: list["Replica"] = field(default_factory=list)
     machine: Machine = field(init=False)
 
     @property
@@ -81,6 +81,10 @@ class Side:
     @property
     def client(self) -> Client:
         return self.kubectl.client
+
+    @property
+    def controllers(self) -> list[Controller]:
+        return [one.controller for one in self.replicas]
 
     async def call(self, pod: str, url: str, **options: Json) -> Reply:
         return await machines.call(self.machine, pod, url, **options)
@@ -133,8 +137,25 @@ def account(name: str) -> JsonObject:
     return {"kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}}
 
 
+@dataclass
+class Replica:
+    """A controller in its pod; it may end before the pod does, and be followed by another."""
+
+    start: Callable[[], AbstractAsyncContextManager[Controller]]
+    controller: Controller = field(init=False)
+    _running: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def begin(self) -> None:
+        self.controller = await self._running.enter_async_context(self.start())
+
+    async def end(self) -> None:
+        await self._running.aclose()
+
+
 @asynccontextmanager
-async def side(name: str, anchor: Signer, *objects: JsonObject) -> AsyncIterator[Side]:
+async def side(
+    name: str, anchor: Signer, *objects: JsonObject, programs: Programs = PROGRAMS
+) -> AsyncIterator[Side]:
     """A cluster that runs ``objects`` and all of our own workloads."""
     cluster = machines.cluster(name)
     made = Side(cluster, machines.admin(cluster))
@@ -147,18 +168,21 @@ async def side(name: str, anchor: Signer, *objects: JsonObject) -> AsyncIterator
 
     @asynccontextmanager
     async def controller(site: Site) -> AsyncIterator[None]:
-        async with _controlling(made, site) as one:
-            made.controllers.append(one)
+        replica = Replica(partial(_controlling, made, site))
+        await replica.begin()
+        made.replicas.append(replica)
+        try:
             yield
-            made.controllers.remove(one)
+        finally:
+            made.replicas.remove(replica)
+            await replica.end()
 
-    programs = {
-        **PROGRAMS,
+    ours = {
         "isthmus.dev/controller": controller,
         "isthmus.dev/gateway": lambda site: _proxy(site, made, "gateway"),
         "isthmus.dev/egress": lambda site: _proxy(site, made, "egress"),
     }
-    async with Machine(cluster, programs=programs) as made.machine:
+    async with Machine(cluster, programs={**programs, **ours}) as made.machine:
         yield made
 
 
@@ -172,6 +196,7 @@ async def _proxy(site: Site, made: Side, role: Role) -> AsyncIterator[None]:
         trust.write_text((await made.client.get(CONFIG_MAPS, Key(SYSTEM, TRUST))).data[ANCHORS])
         service = await made.client.get(SERVICES, Key(SYSTEM, "isthmus-controller"))
         controller = service.spec.cluster_ip
+        told = {one.name: float(one.value) for one in site.container.env}
         config = proxy.Config(
             role=role,
             cluster_name=made.name,
@@ -184,7 +209,8 @@ async def _proxy(site: Site, made: Side, role: Role) -> AsyncIterator[None]:
             address=site.address,
             metrics=(site.address, 9991),
             concurrency=1,
-            drain=1.0,
+            drain=told.get("DRAIN", 1.0),
+            linger=told.get("LINGER", 0.0),
         )
         for port in (8443, 8444):
             await until(partial(_answers, controller, port), bool)
@@ -273,10 +299,14 @@ async def pair(
     west: tuple[JsonObject, ...] = (),
     *,
     grant: JsonObject | None = None,
+    programs: Programs = PROGRAMS,
 ) -> AsyncIterator[Pair]:
     """East, linked to west, which has a Grant for it."""
     anchor = create_anchor(MESH_DOMAIN, datetime.now(UTC))
-    async with side("east", anchor, *east) as one, side("west", anchor, *west) as other:
+    async with (
+        side("east", anchor, *east, programs=programs) as one,
+        side("west", anchor, *west, programs=programs) as other,
+    ):
         for each in (one, other):
             await each.until_up(*WORKLOADS)
         await other.grant("east", **(grant or {}))

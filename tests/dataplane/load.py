@@ -74,13 +74,7 @@ class Requests:
         self.slowest = max(self.slowest, clock() - begin)
 
     async def _asked(self, *, keep: bool) -> str:
-        while keep and self._kept:
-            stream = self._kept.pop()
-            if not stream[0].at_eof():
-                break
-            stream[1].transport.abort()  # the other side has hung up, and said so in time
-        else:
-            stream = await self.caller.connect()
+        stream = (self._old() if keep else None) or await self.caller.connect()
         reader, writer = stream
         keeps = False
         try:
@@ -94,6 +88,15 @@ class Requests:
             else:
                 writer.transport.abort()
         return body.partition("\n")[0].removeprefix("Welcome, this is ")
+
+    def _old(self) -> Stream | None:
+        """Return a connection that is open still, as far as the other side has said."""
+        while self._kept:
+            reader, writer = self._kept.pop()
+            if not reader.at_eof():
+                return reader, writer
+            writer.transport.abort()
+        return None
 
 
 async def _answer(reader: asyncio.StreamReader) -> tuple[bool, str]:
