@@ -33,7 +33,8 @@ Role: TypeAlias = Literal["gateway", "egress"]
 Publish: TypeAlias = Callable[[Role, Snapshot], None]
 
 PAUSE = 0.02  # seconds in which a burst becomes one snapshot
-SHARE = 4  # what making a snapshot took is rested so many times over
+SHARE = 4  # what making a snapshot took is rested so many times over, …
+LONGEST_REST = 1.0  # … but no longer than this: whoever loses a Grant is out within seconds
 STRETCH = 100  # parts that are made before others get their turn
 REMEMBERED = 3  # former certificates of an account
 
@@ -120,7 +121,8 @@ class Proxies:
                 if latest.get(role) is not found:
                     latest[role] = found
                     self._publish(role, found)
-            await self._clock.sleep(SHARE * (self._clock.now() - began))
+            rest = min(SHARE * (self._clock.now() - began), LONGEST_REST)
+            await self._clock.sleep(rest)
 
     def _publish(self, role: Role, snapshot: Snapshot) -> None:
         self.published[role] += 1
