@@ -4,16 +4,37 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from isthmus.apps.controller.doubting import Doubting
 from isthmus.apps.controller.outside import Outside
 from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.faults import effects
+from isthmus.embedded.faults.rules import Matches
 from isthmus.kube.client import Client
 from isthmus.kube.reflect import Source
 from isthmus.kube.requests import Selection
-from isthmus.kube.resources import CONFIG_MAPS
+from isthmus.kube.resources import CONFIG_MAPS, untyped
+from isthmus.kube.transport import Request
 from isthmus.model.objects import ConfigMap, Key, Metadata
 from isthmus.runtime.cache import Cache, Event, Gone, Listed, Put
+from tests.apps.clusters import (
+    GRANTS,
+    PLAIN_NAMESPACES,
+    SERVICES,
+    SLICES,
+    Place,
+    controlling,
+    endpoints,
+    exported,
+    furnish,
+    join,
+    place,
+    source,
+)
 from tests.support.waiting import eventually
+
+PODS = untyped("v1", "Pod", "pods", namespaced=True)
 
 
 def config(number: int) -> ConfigMap:
@@ -105,3 +126,70 @@ async def test_no_second_list_is_no_confirmation() -> None:
         made.tell_of(0)
         await asyncio.sleep(30)
         assert (made.known, made.doubting.held) == (20, 20)
+
+
+def listing(plural: str) -> Matches:
+    def matches(request: Request) -> bool:
+        return request.path.endswith(f"/{plural}") and ("watch", "true") not in request.query
+
+    return matches
+
+
+async def relist(one: Place) -> None:
+    """Let every watch start over with a list."""
+    await one.create(PLAIN_NAMESPACES, {"metadata": {"name": "any"}})
+    one.cluster.faults.compact()
+    one.cluster.faults.disconnect()
+
+
+@pytest.mark.parametrize("plural", ["grants", "services", "endpointslices"])
+async def test_one_empty_list_ends_nothing_that_a_gateway_serves(plural: str) -> None:
+    west = place("west")
+    await furnish(west)
+    for number in range(8):
+        await west.create(SERVICES, exported(f"web-{number}"))
+        await west.create(SLICES, endpoints(f"web-{number}", "10.2.0.1"))
+    grant = {"metadata": {"name": "east"}, "spec": {"cluster": "east"}}
+    await west.create(GRANTS, grant)
+    async with controlling(west) as running:
+        exporting = running.controller.exporting
+        await eventually(lambda: len(exporting.inbound) == 8)
+        before = dict(exporting.inbound)
+        told: list[frozenset[Key]] = []
+        exporting.tell(told.append)
+        for times in (1, 2):  # the second one is the second list's, of a server that errs longer
+            west.cluster.faults.add(effects.empty_list(), listing(plural), times=times)
+            await relist(west) if times == 1 else west.cluster.faults.disconnect()
+            await asyncio.sleep(30)
+            assert dict(exporting.inbound) == before
+        assert told == []
+
+
+@pytest.mark.parametrize("plural", ["pods", "services", "endpointslices", "links"])
+async def test_one_empty_list_ends_nothing_that_an_egress_carries(plural: str) -> None:
+    east, west = await source(), place("west", 1)
+    for number in range(8):
+        await west.create(SERVICES, exported(f"web-{number}"))
+        await west.create(SLICES, endpoints(f"web-{number}", "10.2.0.1"))
+        await run_pod(east, f"curl-{number}", f"10.244.0.{number + 1}")
+    await join(east, west)
+    async with controlling(east, [west]) as running:
+        plane = running.controller.dataplane
+        await eventually(lambda: len(plane.carrying.outbound) == len(plane.calling.callers) == 8)
+        before = dict(plane.carrying.outbound), dict(plane.carrying.peers)
+        told: list[object] = []
+        plane.carrying.tell(told.append)
+        plane.calling.tell(lambda: told.append("callers"))
+        east.cluster.faults.add(effects.empty_list(), listing(plural), times=1)
+        await relist(east)
+        await asyncio.sleep(30)
+        assert (dict(plane.carrying.outbound), dict(plane.carrying.peers)) == before
+        assert (len(plane.calling.callers), told) == (8, [])
+
+
+async def run_pod(east: Place, name: str, ip: str) -> None:
+    """Let a pod have run for a while."""
+    spec = {"containers": [{"name": "main", "image": "any"}]}
+    await east.create(PODS, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+    status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}]}
+    await east.client.merge_patch(PODS, Key("default", name), {"status": status}, "status")

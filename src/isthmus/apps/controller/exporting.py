@@ -86,7 +86,7 @@ class Exporting:
     # What this cluster's watches say.
 
     def fold_services(self, event: Event[Key, Service]) -> None:
-        self._update(change.key for change in self._services.fold(_chosen(event)))
+        self._update(change.key for change in self._services.fold(only_offered(event)))
 
     def fold_marked(self, event: Event[Key, EndpointSlice]) -> None:
         self._fold_slices(self._marked, event)
@@ -218,7 +218,7 @@ def _slices() -> Cache[Key, EndpointSlice]:
     return Cache(lambda one: one.metadata.key)
 
 
-def _chosen(event: Event[Key, Service]) -> Event[Key, Service]:
+def only_offered(event: Event[Key, Service]) -> Event[Key, Service]:
     """Return ``event`` as if there were no other Services than those that matter here."""
     match event:
         case Listed(objects, unreadable):

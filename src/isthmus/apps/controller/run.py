@@ -14,8 +14,9 @@ from isthmus.apps.controller.admin import serve
 from isthmus.apps.controller.carrying import OURS
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.dataplane import DataPlane
+from isthmus.apps.controller.doubting import Doubting
 from isthmus.apps.controller.expected import Expected
-from isthmus.apps.controller.exporting import LOOSE, MARKED, Exporting
+from isthmus.apps.controller.exporting import LOOSE, MARKED, Exporting, only_offered
 from isthmus.apps.controller.granting import Granting
 from isthmus.apps.controller.lag import Lag
 from isthmus.apps.controller.outside import Outside, without_identity
@@ -85,6 +86,8 @@ class Controller:
             outside.overrun,
         )
         leading = self.election.still_leading
+        services = self._source(SERVICES, EVERYTHING)
+        self.offered = Doubting(services, outside, self.exporting.fold_services)
         self.granting = Granting(self.exporting.grants.objects, outside, leading)
         self.writer = Writer(outside.client, self.state, expected, self.queue, leading)
         self.upkeep = Upkeep(self.state, outside, config, leading, self._is_busy)
@@ -104,11 +107,12 @@ class Controller:
                     self._reflect(ENDPOINT_SLICES, OURS, self._fold_slices),
                     self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
                     self._reflect(ENDPOINT_SLICES, API_SERVERS, state.local.fold_api_servers),
-                    self._reflect(LINKS, EVERYTHING, self._fold_links),
-                    self._reflect(ENDPOINT_SLICES, MARKED, self.exporting.fold_marked),
-                    self._reflect(ENDPOINT_SLICES, LOOSE, self.exporting.fold_loose),
+                    self._doubt(LINKS, EVERYTHING, self._fold_links),
+                    self._doubt(ENDPOINT_SLICES, MARKED, self.exporting.fold_marked),
+                    self._doubt(ENDPOINT_SLICES, LOOSE, self.exporting.fold_loose),
                     self._reflect(ENDPOINT_SLICES, own, self.exporting.fold_ours),
-                    self._reflect(GRANTS, EVERYTHING, self._fold_grants),
+                    self._doubt(GRANTS, EVERYTHING, self._fold_grants),
+                    self.offered.run(),
                     self._once_synced(self.sessions.run),
                     *self.dataplane.parts(state.complain),
                     self.lag.run(self.outside.clock),
@@ -128,8 +132,18 @@ class Controller:
             if self.state.synced:
                 self.synced.set()
 
-        source = Source(self.outside.client, resource, selection, self.config.cluster_name)
+        source = self._source(resource, selection)
         await reflect(source, Reflector(self.outside.random), passed_on, self.outside.clock)
+
+    async def _doubt(self, resource: Resource[T], selection: Selection, emit: Emit[T]) -> None:
+        """Reflect what calls hang on: no single list may cut off everybody."""
+        guarded = Doubting(self._source(resource, selection), self.outside, emit)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(guarded.run())
+            group.create_task(self._reflect(resource, selection, guarded.fold))
+
+    def _source(self, resource: Resource[T], selection: Selection) -> Source[T]:
+        return Source(self.outside.client, resource, selection, self.config.cluster_name)
 
     async def _once_synced(self, part: Callable[[], Awaitable[None]]) -> None:
         await self.synced.wait()
@@ -149,7 +163,7 @@ class Controller:
 
     def _fold_services(self, event: Event[Key, Service]) -> None:
         self.state.fold_services(event)
-        self.exporting.fold_services(event)
+        self.offered.fold(only_offered(event))
         self.dataplane.fold_services(event)
 
     def _fold_slices(self, event: Event[Key, EndpointSlice]) -> None:
