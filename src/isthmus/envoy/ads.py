@@ -68,7 +68,6 @@ class Connected:
 
     identity: Identity
     role: str
-    issuer: x509.Certificate | None = None  # of the certificate that it has shown
     name: str = ""  # as it calls itself, when it has said so
     address: str = ""  # where it listens, if it says so
     session: Session = field(default_factory=Session)
@@ -142,7 +141,7 @@ class AdsServer:
         identity = self._peer(context)
         role = self._entitled(identity) if identity is not None else None
         if identity is not None and role is not None:
-            return Connected(identity, role, _issuer(context))
+            return Connected(identity, role)
         self.turned_away["not a proxy of ours"] += 1
         log.warning("not a proxy of ours", extra={"identity": str(identity)})
         text = f"{identity} is not a proxy of this cluster"
@@ -249,15 +248,6 @@ def _service(
     )
     name = ads_pb2.DESCRIPTOR.services_by_name["AggregatedDiscoveryService"].full_name
     return grpc.method_handlers_generic_handler(name, {"DeltaAggregatedResources": handler})
-
-
-def _issuer(context: grpc.aio.ServicerContext) -> x509.Certificate | None:
-    """Return the certificate that came with the verified one of the other side."""
-    sent = b"".join(context.auth_context().get("x509_pem_cert_chain", ()))
-    try:
-        return x509.load_pem_x509_certificates(sent)[-1]
-    except ValueError:
-        return None
 
 
 def _configuration(papers: Papers) -> grpc.ServerCertificateConfiguration:

@@ -29,6 +29,7 @@ EGRESS = "isthmus-egress"
 ISSUER = "isthmus-issuer"  # a Secret with tls.crt and tls.key
 TRUST = "isthmus-trust"  # a ConfigMap
 ANCHORS = "anchors.pem"  # its key
+TRUST_ROTATION = "isthmus-trust-rotation"  # a ConfigMap and a Lease, while anchors change
 TRUST_SEEN = "isthmus-trust-seen"  # a ConfigMap: who trusts whom by now, as each replica sees it
 
 LONGEST_LABEL = 63  # RFC 1123; also the longest name of a Service

@@ -112,6 +112,12 @@ class Session:
             return None
         return topic.held[name].version
 
+    def uses(self, type_url: str, name: str) -> bool:
+        """Tell whether the proxy may have something that needs this resource."""
+        if self._topics.keys() >= {CLUSTER, LISTENER} and not any(self._unknown.values()):
+            return self._users[Reference(type_url, name)] > 0
+        return True  # it has not said yet what it has
+
     @property
     def refused(self) -> Mapping[Reference, Refusal]:
         """What the proxy does not take, of what it should have now."""

@@ -12,14 +12,15 @@ from envoy.service.discovery.v3 import discovery_pb2
 
 from isthmus.apps.controller.authority import Authority
 from isthmus.apps.controller.refusal import Refused
+from isthmus.apps.credentials import Credentials
 from isthmus.apps.proxy.asking import Unsigned
 from isthmus.apps.proxy.files import Files
 from isthmus.apps.proxy.keeper import Keeper
-from isthmus.apps.signed import Signed
+from isthmus.apps.signed import Current, Signed
 from isthmus.kube.resources import untyped
 from isthmus.model.identities import Identity
 from isthmus.pki.bundle import Bundle, of
-from isthmus.pki.keys import Pair
+from isthmus.pki.keys import Pair, fingerprint
 from tests.apps.clusters import Place, VirtualClock, place
 from tests.apps.signers import Office, populate, token
 
@@ -32,11 +33,13 @@ class Signer:
     """Asks a controller without a network between, unless it is down."""
 
     office: Office
+    authority: Authority  # of the replica that is told what is in use
     account: str = "isthmus-gateway"
     down: bool = False
     retry_after: float = 0.0
     attempts: list[float] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
+    told: list[tuple[Credentials, Bundle]] = field(default_factory=list)
 
     async def sign(self, csr: bytes, anchors: Bundle) -> Signed:
         assert anchors.anchors
@@ -49,6 +52,13 @@ class Signer:
             return await self.office.ask(mounted, csr)
         except Refused as refused:
             raise Unsigned(str(refused), refused.retry_after) from None
+
+    async def tell(self, own: Credentials, anchors: Bundle) -> Current:
+        if self.down:
+            raise Unsigned("isthmus-controller:8443: connection refused")
+        self.told.append((own, anchors))
+        trust = self.authority.trust
+        return Current(fingerprint(trust.issuer.certificate), trust.anchors.fingerprints)
 
 
 @dataclass
@@ -96,7 +106,7 @@ async def furnished() -> Place:
 
 async def held(authority: Authority, above: Pair, path: Path) -> Held:
     """A keeper for the gateway of east that has not begun yet."""
-    signer = Signer(Office.of(await furnished(), authority))
+    signer = Signer(Office.of(await furnished(), authority), authority)
     trust, directory = path / "anchors.pem", path / "own"
     directory.mkdir()
     files = Files(directory)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.apps.credentials import Credentials
 from isthmus.apps.proxy import keeper as keepers
 from isthmus.apps.proxy.files import CannotWrite, Files
-from isthmus.apps.signed import Signed
+from isthmus.apps.signed import Current, Signed
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.keys import csr, key_pem, new_key, read_certificates, read_key
 from isthmus.pki.verify import verify
@@ -136,6 +137,44 @@ async def test_new_anchors_are_taken_in_at_once_and_the_certificate_with_them(
         assert list(keeper.anchors.anchors if keeper.anchors else ()) == [OTHER.certificate]
 
 
+async def test_another_issuer_is_noticed_at_the_next_look(tmp_path: Path) -> None:
+    authority = given(ABOVE, EAST)
+    here = await held(authority, ABOVE, tmp_path)
+    async with here.running() as keeper:
+        await asyncio.sleep(HOUR)
+        newer = issuer(ABOVE)
+        put(authority, issuer_secret(newer))
+        await asyncio.sleep(keepers.LOOK + 1)
+        assert keeper.own is not None
+        assert keeper.own.issuer == newer.certificate
+        assert len(here.signer.attempts) == 2
+        assert here.signer.told[-1] == (keeper.own, keeper.anchors)
+
+
+async def test_an_anchor_is_trusted_before_the_file_has_it(tmp_path: Path) -> None:
+    authority = given(ABOVE, EAST)
+    here = await held(authority, ABOVE, tmp_path)
+    async with here.running() as keeper:
+        put(authority, trust_map(ABOVE, OTHER))
+        await asyncio.sleep(keepers.LOOK + 1)
+        assert keeper.anchors is not None
+        assert set(keeper.anchors.anchors) == {ABOVE.certificate, OTHER.certificate}
+        # A file that lags is no reason to renew all the time.
+        put(authority, trust_map(ABOVE))
+        await asyncio.sleep(HOUR)
+        assert len(here.signer.attempts) == 2
+
+
+async def test_replicas_that_do_not_agree_are_not_asked_all_the_time(tmp_path: Path) -> None:
+    authority = given(ABOVE, EAST)
+    here = await held(authority, ABOVE, tmp_path)
+    here.signer.authority = given(ABOVE, issuer(ABOVE))
+    async with here.running():
+        await asyncio.sleep(HOUR)
+        assert len(here.signer.attempts) > HOUR / keepers.RECONSIDER * 0.7
+        assert len(here.signer.attempts) <= HOUR / keepers.RECONSIDER + 2
+
+
 @pytest.mark.parametrize("lags", ["the file", "the controller"])
 async def test_whoever_lags_takes_no_anchor_away(tmp_path: Path, lags: str) -> None:
     authority = given(ABOVE, EAST)
@@ -183,6 +222,9 @@ class Wrong:
 
     async def sign(self, csr: bytes, anchors: Bundle) -> Signed:  # noqa: ARG002
         return self.answer
+
+    async def tell(self, own: Credentials, anchors: Bundle) -> Current:  # noqa: ARG002
+        raise AssertionError("nothing of it can be in use")
 
 
 @pytest.mark.parametrize(

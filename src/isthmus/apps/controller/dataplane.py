@@ -24,6 +24,7 @@ from isthmus.apps.controller.proxies import Proxies, Role, Sources
 from isthmus.apps.controller.seeing import Seeing
 from isthmus.apps.controller.signing import Signing
 from isthmus.apps.controller.tokens import Tokens
+from isthmus.apps.controller.witness import Witness
 from isthmus.catalogue import serving
 from isthmus.catalogue.dialing import Dialer
 from isthmus.catalogue.following import Open
@@ -87,7 +88,8 @@ class DataPlane:
         self.ads = AdsServer(config.mesh_domain, self._papers, self._role)
         self.proxies.tell(self.ads.publish)
         self.hearing = Hearing(config, outside, self.ads, self.proxies, self.carrying)
-        self.seeing = Seeing(config, outside, self.authority, self.proxies, self.ads)
+        self.witness = Witness(self.authority, self._role, outside)
+        self.seeing = Seeing(config, outside, self.proxies, self.ads, self.witness)
         self._config = config
         self._outside = outside
         self._exporting = exporting
@@ -121,13 +123,14 @@ class DataPlane:
                 yield one.run()
             yield self.proxies.run()
             yield self._tell_proxies(self._config.ads_port)
+            yield self._reflect(CONFIG_MAPS, self.seeing.selection, self.seeing.fold)
             yield self.seeing.run()
             yield self.hearing.run(complain)
 
     async def _serve(self, place: Place) -> None:
         """Serve certificates and the catalogue."""
         app, front = web.Application(), Front(self.authority, place)
-        app.add_routes([self.signing.route])
+        app.add_routes([self.signing.route, self.witness.route])
         own = self._exporting.own
         serving.mount(app, self._exporting.offers, own, front.peer, self._outside.random)
         await front.run(app)

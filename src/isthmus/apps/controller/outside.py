@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from random import Random
 from typing import Protocol
 
@@ -69,3 +70,7 @@ class Outside:
     clock: Clock = field(default_factory=SystemClock)
     random: Random = field(default_factory=Random)
     overrun: Callable[[], None] = _end
+
+    def cluster_time(self) -> datetime:
+        """Return the time by the API server's clock, which all who talk to it have in common."""
+        return self.clock.utc() + timedelta(seconds=self.client.clock_skew or 0.0)

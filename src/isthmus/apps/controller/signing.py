@@ -4,20 +4,18 @@
 the key is taken, and only if it is proved; the name is computed from the token.
 """
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
-import msgspec
 from aiohttp import web
 
+from isthmus.apps.controller.answering import Body, answer, read, refusal, too_large
 from isthmus.apps.controller.authority import Authority, NoAuthority
 from isthmus.apps.controller.refusal import Reason, Refused
 from isthmus.apps.controller.sources import source
 from isthmus.apps.controller.tokens import Holder, Tokens
-from isthmus.apps.signed import PATH, Denied, Signed
+from isthmus.apps.signed import PATH, Signed
 from isthmus.model.times import second_time
 from isthmus.pki.issue import LARGEST_CSR, BadCsr, key_of
 from isthmus.pki.keys import chain_pem
@@ -28,13 +26,6 @@ from isthmus.runtime.clock import Clock
 log = logging.getLogger(__name__)
 
 SIGNATURES = Rate(burst=60, per_second=2)  # of one identity: a Deployment's replicas share one
-BODY = 10.0  # seconds for a request's body
-
-
-class Body(Protocol):
-    """What a request's body is read from."""
-
-    async def read(self, n: int = -1) -> bytes: ...
 
 
 class Signing:
@@ -69,7 +60,7 @@ class Signing:
         wait = self._buckets.take(str(holder.identity), self._clock.now())
         if wait:
             raise Refused(Reason.TOO_MANY, f"{holder.identity} asks too often", wait)
-        csr = await _read(body)
+        csr = await read(body, LARGEST_CSR)
         try:
             key = key_of(csr)
         except BadCsr as error:
@@ -91,11 +82,11 @@ class Signing:
         given = request.headers.getall("Authorization", ())
         try:
             if (request.content_length or 0) > LARGEST_CSR:
-                raise _too_large()
+                raise too_large(LARGEST_CSR)
             signed = await self.sign(source(request.remote), given, request.content)
         except Refused as refused:
-            return _refusal(refused)
-        return _json(200, signed)
+            return refusal(refused)
+        return answer(200, signed)
 
 
 def _record(holder: Holder, serial: str, not_after: str) -> None:
@@ -118,36 +109,3 @@ def _token(authorization: Sequence[str]) -> str:
             Reason.UNAUTHENTICATED, "send one service account's token: Authorization: Bearer …"
         )
     return token.strip()
-
-
-async def _read(body: Body) -> bytes:
-    parts = bytearray()
-    try:
-        async with asyncio.timeout(BODY):
-            while chunk := await body.read(LARGEST_CSR + 1 - len(parts)):
-                parts += chunk
-                if len(parts) > LARGEST_CSR:
-                    raise _too_large()
-    except TimeoutError:
-        text = f"the request's body did not come within {BODY:g} s"
-        raise Refused(Reason.SLOW, text) from None
-    return bytes(parts)
-
-
-def _too_large() -> Refused:
-    text = f"the request is larger than {LARGEST_CSR // 1024} KiB"
-    return Refused(Reason.TOO_LARGE, text)
-
-
-def _refusal(refused: Refused) -> web.Response:
-    answer = _json(refused.reason.value, Denied(str(refused)))
-    if refused.reason is Reason.UNAUTHENTICATED:
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    if refused.retry_after:
-        answer.headers["Retry-After"] = str(int(refused.retry_after) + 1)
-    return answer
-
-
-def _json(status: int, value: object) -> web.Response:
-    body = msgspec.json.encode(value)
-    return web.Response(status=status, body=body, content_type="application/json")

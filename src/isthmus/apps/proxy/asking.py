@@ -1,25 +1,39 @@
 """Asks the controller for a certificate, once it has proved to be the controller.
 
-A token is as good as the account that it is of, so that not a byte is sent to anybody else.
+A token is as good as the account that it is of, so that not a byte is sent to anybody else. Under
+the certificate that it got, a proxy says that it uses it, and hears what it should use.
 """
 
 import os
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import aiohttp
 import msgspec
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from isthmus.apps.credentials import client_context, pin
-from isthmus.apps.signed import LARGEST_ANSWER, PATH, Denied, Signed
+from isthmus.apps.credentials import Credentials, client_context, pin
+from isthmus.apps.signed import (
+    LARGEST_ANSWER,
+    PATH,
+    USING_PATH,
+    Current,
+    Denied,
+    Signed,
+    Using,
+)
 from isthmus.kube.credentials import read_token
 from isthmus.kube.quoting import one_line
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.pki.bundle import Bundle
+from isthmus.pki.keys import chain_pem
+
+T = TypeVar("T")
 
 TIMEOUT = aiohttp.ClientTimeout(total=30.0, connect=10.0)
 LONGEST_TEXT = 300
@@ -36,46 +50,70 @@ class Unsigned(Transient):
 
 
 class Controller:
-    """The way to one cluster's authority."""
+    """The way to one cluster's authority. ``name`` is the proxy's own."""
 
-    def __init__(self, place: tuple[str, int], identity: Identity, token: Path) -> None:
+    def __init__(
+        self, place: tuple[str, int], identity: Identity, token: Path, name: str = ""
+    ) -> None:
         host, port = place
         self._where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._identity = identity
         self._token = token
+        self._name = name
 
     async def sign(self, csr: bytes, anchors: Bundle) -> Signed:
         """Have a request signed; trust whoever ``anchors`` vouch for, if it is the controller."""
         # The kubelet replaces the token long before it ends: read at each use, it is never old.
-        headers = {**read_token(self._token, str(self._token)), "Accept-Encoding": "identity"}
-        context = pin(client_context(anchors), self._identity)
-        url = URL(f"https://{self._where}{PATH}", encoded=True)
+        headers = read_token(self._token, str(self._token))
+        return await self._post(client_context(anchors), _Question(PATH, csr, headers, Signed))
+
+    async def tell(self, own: Credentials, anchors: Bundle) -> Current:
+        """Say, by using it, which certificate is in use; return what should be."""
+        issuer = chain_pem(own.issuer).decode()
+        said = msgspec.json.encode(Using(self._name, issuer, anchors.fingerprints))
+        context = client_context(anchors, own)
+        return await self._post(context, _Question(USING_PATH, said, {}, Current))
+
+    async def _post(self, context: ssl.SSLContext, question: "_Question[T]") -> T:
+        headers = {**question.headers, "Accept-Encoding": "identity"}
+        url = URL(f"https://{self._where}{question.path}", encoded=True)
+        connector = aiohttp.TCPConnector(ssl=pin(context, self._identity), force_close=True)
         try:
             async with (
                 aiohttp.ClientSession(
-                    connector=aiohttp.TCPConnector(ssl=context, force_close=True),
+                    connector=connector,
                     timeout=TIMEOUT,
                     cookie_jar=aiohttp.DummyCookieJar(),
                     skip_auto_headers=("User-Agent",),
                     auto_decompress=False,
                 ) as session,
-                session.post(url, data=csr, headers=headers, allow_redirects=False) as answer,
+                session.post(
+                    url, data=question.body, headers=headers, allow_redirects=False
+                ) as answer,
             ):
-                return self._signed(answer.status, answer.headers, await _read(answer))
+                return self._taken(question.type, answer, await _read(answer))
         except FOREIGN as error:
             # aiohttp's errors carry the request, and with it the token: they stay here.
             raise Unsigned(f"{self._where}: {_plain(error)}") from None
 
-    def _signed(self, status: int, headers: Mapping[str, str], body: bytes) -> Signed:
+    def _taken(self, wanted: type[T], answer: aiohttp.ClientResponse, body: bytes) -> T:
         try:
-            if status == 200:
-                return msgspec.json.decode(body, type=Signed)
+            if answer.status == 200:
+                return msgspec.json.decode(body, type=wanted)
             text = msgspec.json.decode(body, type=Denied).error
         except msgspec.MsgspecError:
             text = "the answer is not a controller's"
-        wish = headers.get("Retry-After", "")
+        wish = answer.headers.get("Retry-After", "")
         wait = min(float(wish), LONGEST_WAIT) if wish.isdecimal() else 0.0
-        raise Unsigned(f"{self._where} ({status}): {one_line(text, LONGEST_TEXT)}", wait)
+        raise Unsigned(f"{self._where} ({answer.status}): {one_line(text, LONGEST_TEXT)}", wait)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question(Generic[T]):
+    path: str
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    type: type[T]
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:

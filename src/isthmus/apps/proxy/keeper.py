@@ -5,6 +5,9 @@ or a full disk cost nothing as long as the certificate holds.
 
 Anchors come from a mounted file, which lags behind the cluster, and with every answer of a
 controller, which may lag, too: both count, because who trusts too few is cut off.
+
+At every look the controller is told what is in use, and says what it uses itself: another issuer,
+or an anchor that is not trusted here yet, is a reason to renew long before it is time.
 """
 
 import asyncio
@@ -17,7 +20,7 @@ from isthmus.apps import freshness
 from isthmus.apps.credentials import Credentials
 from isthmus.apps.proxy.asking import Unsigned
 from isthmus.apps.proxy.files import Files
-from isthmus.apps.signed import Signed
+from isthmus.apps.signed import Current, Signed
 from isthmus.kube.document import Place
 from isthmus.kube.entries import read
 from isthmus.kube.errors import BadConfig
@@ -34,6 +37,7 @@ from isthmus.runtime.clock import Clock
 log = logging.getLogger(__name__)
 
 LOOK = 10.0  # seconds between two looks at the bundle and the clock
+RECONSIDER = 30.0  # seconds between two renewals because of what a controller says
 BACKOFF = Backoff(first=1.0, cap=60.0)
 WARN, ALARM = 0.8, 0.95  # of the lifetime
 
@@ -42,6 +46,10 @@ class Signer(Protocol):
     """Whoever signs; a test may be one."""
 
     async def sign(self, csr: bytes, anchors: Bundle) -> Signed: ...
+
+    async def tell(self, own: Credentials, anchors: Bundle) -> Current:
+        """Say what is in use; return what should be."""
+        ...
 
 
 class Keeper:
@@ -72,6 +80,8 @@ class Keeper:
         self._wrong = ""  # with the file
         self._due = freshness.now(clock)
         self._not_before = clock.now()  # no attempt before, after one that failed
+        self._reconsider = clock.now()  # no renewal before, because of what a controller says
+        self._unheard = ""  # why it was not told what is in use
         self._said = 0.0  # at which share of the lifetime something was said last
 
     async def run(self) -> None:
@@ -82,7 +92,8 @@ class Keeper:
             except IsthmusError as error:
                 self._failed(error)
             self._warn()
-            await self._clock.sleep(LOOK)
+            if not await self._is_outdated():
+                await self._clock.sleep(LOOK)
 
     async def look(self) -> None:
         """Take in a bundle that has changed, and renew what is due."""
@@ -91,6 +102,28 @@ class Keeper:
             return
         if self._due.has_come(self._clock):
             await self._renew(self.anchors)
+
+    async def _is_outdated(self) -> bool:
+        """Tell the controller what is in use; return whether something newer can be had at once."""
+        if self.own is None or self.anchors is None:
+            return False
+        try:
+            current = await self._signer.tell(self.own, self.anchors)
+        except IsthmusError as error:
+            if str(error) != self._unheard:
+                self._unheard = str(error)
+                log.info("the controller is not told what is in use", extra={"error": str(error)})
+            return False
+        self._unheard = ""
+        lacking = set(current.anchors) - set(self.anchors.fingerprints)
+        if current.issuer == keys.fingerprint(self.own.issuer) and not lacking:
+            return False
+        # Replicas of the controller may differ for a while: who asks all the time gains nothing.
+        if self._clock.now() < max(self._reconsider, self._not_before):
+            return False
+        self._reconsider = self._clock.now() + RECONSIDER
+        self._due = freshness.now(self._clock)
+        return True
 
     def _follow_bundle(self) -> None:
         """Use the mounted anchors, if they are others than before, and renew by them at once."""

@@ -27,7 +27,7 @@ async def run(config: Config, clock: Clock, stop: asyncio.Event) -> None:
     files = Files(config.directory)
     files.prepare()
     envoy = _envoy(config, name, clock)
-    signer = Controller(config.controller, config.controller_identity, config.token_file)
+    signer = Controller(config.controller, config.controller_identity, config.token_file, name)
     keeper = Keeper(config.identity, signer, config.trust_file, files, clock)
     try:
         async with asyncio.TaskGroup() as group:
