@@ -1,11 +1,25 @@
-"""Two gateways and two egresses, restarted one after another, as a rollout does it."""
+"""Two gateways of west and two egresses of east, ended and replaced one after another."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import TypeVar
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
 
 from isthmus.embedded.machine.objects import PODS
+from isthmus.kube.requests import Selection
 from isthmus.kube.resources import SERVICES
 from isthmus.model.objects import Key
-from tests.dataplane.joined import LINKS, SYSTEM, WORKLOADS, Pair, Side
+from isthmus.model.wire import JsonObject
+from tests.dataplane.joined import LINKS, SYSTEM, WORKLOADS, Pair, Side, pair
 from tests.support import machine as machines
 from tests.support.waiting import until
+
+T = TypeVar("T")
+
+DRAIN, LINGER = 2.0, 0.5  # seconds that a proxy gives its callers, and those still to come
 
 
 async def start(side: Side, role: str, name: str) -> None:
@@ -13,8 +27,9 @@ async def start(side: Side, role: str, name: str) -> None:
     workload = f"isthmus-{role}"
     pod = machines.pod(name, f"isthmus.dev/{role}", serviceAccountName=workload)
     pod["metadata"]["labels"] = {"app": workload}
+    env = [{"name": "DRAIN", "value": str(DRAIN)}, {"name": "LINGER", "value": str(LINGER)}]
     ports = [{"containerPort": port} for port in WORKLOADS[workload].values()]
-    pod["spec"]["containers"][0]["ports"] = ports
+    pod["spec"]["containers"][0] |= {"ports": ports, "env": env}
     await side.kubectl.create(pod, namespace=SYSTEM)
 
     async def ready() -> bool:
@@ -28,14 +43,72 @@ async def stop(side: Side, name: str) -> None:
     await side.client.delete(PODS, Key(SYSTEM, name))
 
     async def names() -> set[str]:
-        found = await side.client.list(PODS)
+        found = await side.client.list(PODS, Selection(namespace=SYSTEM))
         return {one.metadata.name for one in found.objects}
 
-    await until(names, lambda found: name not in found, within=60)
+    await until(names, lambda found: name not in found, within=20)
 
 
-async def through_service(two: Pair) -> None:
-    """Let east call west's gateways by the one address that they share."""
-    service = await two.west.client.get(SERVICES, Key(SYSTEM, "isthmus-gateway"))
-    spec = {"gateway": {"addresses": [service.spec.cluster_ip]}}
-    await two.east.client.merge_patch(LINKS, Key("", "west"), {"spec": spec})
+async def replace(side: Side, role: str, old: str, new: str) -> None:
+    """Let a proxy take another one's place, as a rollout does it."""
+    await start(side, role, new)
+    await stop(side, old)
+
+
+async def count(side: Side, pod: str, name: str, **labels: str) -> float:
+    """Return what a proxy has counted under these labels, as whoever scrapes it sees it."""
+    address = side.machine.pod(pod, SYSTEM).status.pod_ip
+    wanted = {f"isthmus_{label}": value for label, value in labels.items()}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://{address}:9991/stats/prometheus") as answer,
+    ):
+        text = await answer.text()
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == name and wanted.items() <= sample.labels.items()
+    )
+
+
+@asynccontextmanager
+async def fleet(east: tuple[JsonObject, ...], west: tuple[JsonObject, ...]) -> AsyncIterator[Pair]:
+    """East and west, joined by way of the one address that west's gateways share."""
+    async with pair(east=east, west=west) as two:
+        service = await two.west.client.get(SERVICES, Key(SYSTEM, "isthmus-gateway"))
+        spec = {"gateway": {"addresses": [service.spec.cluster_ip]}}
+        await two.east.client.merge_patch(LINKS, Key("", "west"), {"spec": spec})
+        yield two
+
+
+@contextmanager
+def shared(runner: asyncio.Runner, made: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Hold a context open for many runs of one loop, entered and left by the same task."""
+    end = asyncio.Event()
+
+    async def begin() -> tuple[T, "asyncio.Task[None]"]:
+        ready: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def hold() -> None:
+            async with made as value:
+                ready.set_result(value)
+                await end.wait()
+
+        holding = asyncio.create_task(hold())
+        holding.add_done_callback(lambda _: ready.done() or ready.cancel())
+        try:
+            return await ready, holding
+        except asyncio.CancelledError:
+            await holding  # says why
+            raise
+
+    async def finish() -> None:
+        end.set()
+        await holding
+
+    value, holding = runner.run(begin())
+    try:
+        yield value
+    finally:
+        runner.run(finish())

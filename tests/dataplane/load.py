@@ -119,6 +119,11 @@ class Line:
     pod: str = ""  # at the other end
     words: int = 0  # that came back as they were said
     end: str = ""  # why it is no more
+    ended: float = 0.0  # when, by the loop's clock
+
+    def ends(self, error: Exception) -> None:
+        self.end = f"{type(error).__name__}: {error}"
+        self.ended = asyncio.get_running_loop().time()
 
 
 @dataclass
@@ -149,13 +154,13 @@ class Lines:
         try:
             reader, writer = await self.caller.connect()
         except OSError as error:
-            line.end = f"{type(error).__name__}: {error}"
+            line.ends(error)
             return
         try:
             line.pod = (await reader.readuntil(b"\n")).decode().split()[1]
             await self._talk(line, reader, writer)
         except (OSError, EOFError, TimeoutError, Wrong) as error:
-            line.end = f"{type(error).__name__}: {error}"
+            line.ends(error)
         finally:
             writer.transport.abort()
 
@@ -180,6 +185,10 @@ class Downloads:
     caller: Caller
     number: int
     lines: list[Line] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[Line]:
+        return [one for one in self.lines if not one.end]
 
     @property
     def are_up(self) -> bool:
@@ -208,7 +217,7 @@ class Downloads:
                     raise Wrong(f"line {number} was {heard!r}")
                 line.words += 1
         except (OSError, EOFError, TimeoutError, ValueError, Wrong) as error:
-            line.end = f"{type(error).__name__}: {error}"
+            line.ends(error)
         finally:
             writer.transport.abort()
 
