@@ -18,9 +18,9 @@ MERGE = "application/merge-patch+json"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def cluster() -> Cluster:
+def cluster(service_range: str = "10.96.0.0/16") -> Cluster:
     """A cluster in which everything is the same every time."""
-    return Cluster("west", wall=lambda: NOW, random=Random(1))
+    return Cluster("west", service_range=service_range, wall=lambda: NOW, random=Random(1))
 
 
 def config(name: str, **metadata: Json) -> JsonObject:
