@@ -40,12 +40,17 @@ def server() -> AdsServer:
 
 @asynccontextmanager
 async def envoy(
-    directory: Path, port: int, who: Identity = GATEWAY, *, drain: float = 5
+    directory: Path,
+    port: int,
+    who: Identity = GATEWAY,
+    *,
+    drain: float = 5,
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Envoy]:
-    """Run an Envoy that asks the server on ``port``."""
+    """Run an Envoy that asks the server on ``port``, until the end or until ``stop`` is set."""
     shown = pki.credentials(who)
-    _keep(directory / OWN_FILE, secrets.own(shown.chain_pem, shown.key_pem))
-    _keep(directory / ANCHORS_FILE, secrets.anchors(ANCHORS))
+    keep(directory / OWN_FILE, secrets.own(shown.chain_pem, shown.key_pem))
+    keep(directory / ANCHORS_FILE, secrets.anchors(ANCHORS))
     proxy = Proxy(
         name="gateway-0",
         role="gateway",
@@ -55,7 +60,7 @@ async def envoy(
         metrics=(ADDRESS, 0),
     )
     options = Options(directory=directory, concurrency=1, drain=drain)
-    made, stop = Envoy(proxy, options, SystemClock(), Random()), asyncio.Event()
+    made, stop = Envoy(proxy, options, SystemClock(), Random()), stop or asyncio.Event()
     running = asyncio.create_task(made.run(stop))
     try:
         yield made
@@ -68,7 +73,8 @@ async def live(made: Envoy) -> None:
     await until(made.admin.ready, bool)
 
 
-def _keep(path: Path, resource: Resource) -> None:
+def keep(path: Path, resource: Resource) -> None:
+    """Write a secret to a file, the way Envoy reads it."""
     answer = discovery_pb2.DiscoveryResponse(version_info=resource.version)
     answer.resources.append(resource.packed)
     path.write_bytes(answer.SerializeToString())

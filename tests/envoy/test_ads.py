@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -11,13 +12,14 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.network.direct_response.v3 import config_pb2
 
-from isthmus.envoy.ads import CannotListen
+from isthmus.envoy.ads import CannotListen, Connected
 from isthmus.envoy.process import Envoy
 from isthmus.model.identities import Identity
+from isthmus.model.routes import Place
+from isthmus.xds import secrets, tls, upstream
 from isthmus.xds.resources import CLUSTER, LISTENER, Resource, extension, resource, together
 from isthmus.xds.snapshot import EMPTY, Snapshot, snapshot
-from isthmus.xds.upstream import socket_address
-from tests.envoy.talking import ADDRESS, GATEWAY, envoy, live, server
+from tests.envoy.talking import ADDRESS, ANCHORS, GATEWAY, envoy, live, server
 from tests.support import pki
 from tests.support.waiting import eventually, until
 
@@ -38,7 +40,7 @@ def listener(name: str, port: int) -> Resource:
     chain = {"filters": [extension("envoy.filters.network.direct_response", hello)]}
     return resource(
         listener_pb2.Listener(
-            name=name, address=socket_address(ADDRESS, port), filter_chains=[chain]
+            name=name, address=upstream.socket_address(ADDRESS, port), filter_chains=[chain]
         )
     )
 
@@ -63,9 +65,10 @@ async def test_one_change_among_thousands_is_sent_alone(tmp_path: Path) -> None:
         await eventually(lambda: ads.acknowledged[CLUSTER] == 1)
         sent = ads.sent[CLUSTER]
         assert sent == MANY
-        ads.publish("gateway", told(cluster("c-7", seconds=9), *all_of_it[:7], before=first))
-        await eventually(lambda: ads.sent[CLUSTER] > sent)
-        assert ads.sent[CLUSTER] - sent == MANY - 7  # one change, and the removal of the others
+        changed = [*all_of_it[1:], cluster("c-0", seconds=9)]
+        ads.publish("gateway", told(*changed, before=first))
+        await eventually(lambda: ads.acknowledged[CLUSTER] == 2)
+        assert ads.sent[CLUSTER] - sent == 1
 
 
 async def test_a_new_server_sends_nothing_that_a_proxy_has(tmp_path: Path) -> None:
@@ -108,9 +111,51 @@ async def test_a_refused_listener_is_reported_and_the_others_live(tmp_path: Path
         await until(listeners, lambda found: "good" in found)
         (one,) = ads.connected
         await eventually(lambda: one.session.acknowledged(LISTENER, "good") is not None)
+        await eventually(lambda: bool(one.session.refused))
         ((reference, refusal),) = one.session.refused.items()
         assert reference.name == "bad"
         assert "bad" in refusal.message or "port" in refusal.message.lower()
+
+
+async def test_a_changed_cluster_serves_at_once_though_its_endpoints_did_not_change(
+    tmp_path: Path,
+) -> None:
+    """Envoy would wait for them for 15 s, and be silent about clusters meanwhile."""
+    ads = server()
+    places = upstream.endpoints("west", [Place(address=ADDRESS, port=9)])
+    ads.publish("gateway", told(reaching("west|a"), places, *proofs()))
+    async with ads.listening(ADDRESS, 0) as port, envoy(tmp_path, port) as made:
+        await live(made)
+        await eventually(lambda: ads.acknowledged[CLUSTER] == 1)
+        (one,) = ads.connected
+        # One is built anew, and another comes, which shares the endpoints and the secret.
+        after = told(reaching("west|a", seconds=2), reaching("west|b"), places, *proofs())
+        ads.publish("gateway", after)
+        for name, entry in after.of(CLUSTER).items():
+            await until(version(one, name), entry.version.__eq__, within=8)
+        assert await held(made, "cluster_manager.warming_clusters") == 0
+        clusters = await made.admin.get("/clusters")
+        for name in ("west|a", "west|b"):
+            assert f"{name}::{ADDRESS}:9::" in clusters
+
+
+def version(one: Connected, cluster: str) -> Callable[[], Awaitable[str | None]]:
+    async def read() -> str | None:
+        return one.session.acknowledged(CLUSTER, cluster)
+
+    return read
+
+
+def reaching(name: str, *, seconds: int = 1) -> Resource:
+    """A cluster whose endpoints and certificates are sent apart."""
+    socket = tls.called(tls.sent_secret("account/a"), str(GATEWAY), ["h2"])
+    options = {"transport_socket": socket, "cleanup_interval": {"seconds": seconds}}
+    return upstream.cluster(name, name, options, places="west")
+
+
+def proofs() -> list[Resource]:
+    shown = pki.credentials(GATEWAY)
+    return [secrets.account("a", shown.chain_pem, shown.key_pem), secrets.anchors(ANCHORS)]
 
 
 @pytest.mark.parametrize(

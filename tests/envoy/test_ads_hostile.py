@@ -249,7 +249,5 @@ async def greeted(port: int, shown: Credentials, directory: Path) -> Greeted:
     except (ssl.SSLError, ConnectionError):
         answer = b""
     leaf = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    writer.close()
-    with suppress(ssl.SSLError, ConnectionError):
-        await writer.wait_closed()
+    writer.transport.abort()  # the server may take its time to say goodbye
     return Greeted(leaf, bool(answer))
