@@ -1,6 +1,3 @@
-import os
-import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -116,68 +113,6 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "demo" in done.stdout
-
-
-def started(*arguments: str, home: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "TMPDIR": str(home), "NO_COLOR": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-c", "from isthmus.cli.main import main; main()", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
-def _east(shown: str) -> list[str]:
-    """What ``kubectl get services`` printed about east, each time."""
-    return shown.split("$ kubectl --context east get services\n")[1:]
-
-
-def test_the_demo_ends_by_itself_when_nobody_watches(tmp_path: Path) -> None:
-    process = started("demo", home=tmp_path)
-    printed, complaints = process.communicate(timeout=60)
-    assert (process.returncode, complaints) == (0, "")
-    assert "\x1b" not in printed
-    shown = re.sub(r" \d+s\n", " 0s\n", printed)
-    assert (
-        "$ kubectl --context west get services\n"
-        "NAME         TYPE        CLUSTER-IP   EXTERNAL-IP   PORT(S)   AGE\n"
-        "kubernetes   ClusterIP   10.97.0.1    <none>        443/TCP   0s\n"
-        "nginx-svc    ClusterIP   None         <none>        80/TCP    0s\n"
-    ) in shown
-    mirrors = [sorted(re.findall(r"^(\S+-west) +ClusterIP", part, re.M)) for part in _east(shown)]
-    pods = [f"nginx-set-{number}-west" for number in range(5)]
-    assert mirrors == [[*pods[:3], "nginx-svc-west"], [*pods, "nginx-svc-west"], []]
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_the_demo_stays_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
-    chosen = tmp_path / "chosen"
-    process = started("demo", "--stay", "--directory", str(chosen), home=tmp_path)
-    assert process.stdout is not None
-    lines: list[str] = []
-    while not lines or "until Ctrl-C" not in lines[-1]:
-        lines.append(process.stdout.readline())
-        assert lines[-1], "the demo ended early"
-    kubeconfig = chosen / "kubeconfig"
-    assert kubeconfig.stat().st_mode & 0o777 == 0o600
-    process.send_signal(number)
-    rest, complaints = process.communicate(timeout=30)
-    assert (process.returncode, complaints) == (0, "")
-    assert "gone" in rest
-    assert list(chosen.iterdir()) == []
-
-
-def test_the_demo_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mine = tmp_path / "kubeconfig"
-    mine.write_text("mine")
-    assert main.run(["demo", "--once", "--directory", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == (
-        f"isthmus: {mine} exists already; remove it or name another directory\n"
-    )
-    assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize(

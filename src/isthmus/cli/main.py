@@ -13,12 +13,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import FrameType
 
 import click
 
 from isthmus import __version__
+from isthmus.cli.demo import demo
 from isthmus.cli.proxy import proxy
 from isthmus.cli.trust import trust
 from isthmus.model.errors import IsthmusError, Transient
@@ -114,32 +114,11 @@ def check(where: Where, output: str) -> int:
 
 
 @cli.command()
-@click.option("--stay/--once", "stay", default=None, help="Stay until Ctrl-C, or end at once.")
-@click.option(
-    "--directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where the kubeconfig goes; else a temporary directory.",
-)
-def demo(stay: bool | None, directory: Path | None) -> None:
-    """Start two clusters on this machine: no root, no Docker, no Kubernetes.
-
-    On a terminal they stay until Ctrl-C. When they end, nothing of them is left.
-    """
-    import asyncio
-
-    from isthmus.cli import demo as demonstration
-    from isthmus.cli import render
-
-    stays = sys.stdout.isatty() if stay is None else stay
-    page = demonstration.Page(click.echo, render.style(sys.stdout))
-    asyncio.run(demonstration.run(page, directory, stays))
-
-
-@cli.command()
 @click.option("--cluster-name", required=True, help="What other clusters call this one: east.")
 @click.option("--namespace", default="isthmus", show_default=True, help="Where Secrets are.")
 @click.option("--mesh-domain", default=MESH_DOMAIN, show_default=True, help="As all clusters have.")
 @click.option("--cluster-domain", default="cluster.local", show_default=True, help="Of Services.")
+@click.option("--address", help="Where its ports are opened; else at all addresses.")
 @click.option("--admin-port", default=9990, show_default=True, help="/metrics /livez /readyz.")
 @click.option("--sign-port", default=8443, show_default=True, help="Certificates and catalogue.")
 @click.option("--ads-port", default=8444, show_default=True, help="What proxies are told.")
@@ -185,6 +164,7 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
     asyncio.run(control(config, where.kubeconfig, where.context))
 
 
+cli.add_command(demo)
 cli.add_command(proxy)
 cli.add_command(trust)
 

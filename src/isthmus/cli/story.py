@@ -1,30 +1,24 @@
-"""What the demo tells: a headless Service of west is exported, and appears in east.
+"""What the demo tells: two clusters are joined, and a pod of one is called by name from the other.
 
-Every line of output is what the clusters answer, at that moment, to what kubectl would ask.
+Every line of output is what the typed command really answers, and every answer is checked.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-import msgspec
+from isthmus.model.errors import Permanent
 
-from isthmus.cli import props, render
-from isthmus.embedded.cluster import Cluster
-from isthmus.kube.errors import Rejected, Unreachable
-from isthmus.kube.transport import Request
-from isthmus.model.wire import JsonObject
+PATIENCE = 60.0  # seconds until what should happen must have happened
+GLANCE = 0.1  # seconds between two looks at it
 
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-SERVICES = "/api/v1/namespaces/default/services"
-STATEFUL_SETS = "/apis/apps/v1/namespaces/default/statefulsets"
-SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
-LINKS = "/apis/isthmus.dev/v1alpha1/links"
-SECRETS = "/api/v1/namespaces/isthmus/secrets"
+Check: TypeAlias = Callable[[str], bool]
 
-PATIENCE = 30.0  # seconds until what should happen must have happened
-GLANCE = 0.05  # seconds between two looks at it
+
+class DoesNotHold(Permanent):
+    """A step of the story has another outcome than the one that is told."""
 
 
 class Teller(Protocol):
@@ -32,119 +26,211 @@ class Teller(Protocol):
 
     def say(self, text: str = "") -> None: ...
 
+    def chapter(self, text: str) -> None: ...
+
     def typed(self, command: str) -> None: ...
+
+
+class Shell(Protocol):
+    """Where commands are typed."""
+
+    async def run(self, line: str) -> str:
+        """Return all that a line of commands prints."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The two clusters, and where the story is told."""
+    """Where the story is told, and where it happens; ``port`` is where port 80 answers."""
 
     page: Teller
-    east: Cluster
-    west: Cluster
+    shell: Shell
+    port: int
 
-    async def show(
-        self, command: str, path: str, ready: Callable[[JsonObject], bool] = bool
-    ) -> None:
-        """Show a command and, as soon as it is ``ready``, its answer."""
+    async def do(self, command: str, *expected: str) -> None:
+        """Type a command, once; its answer has all of the ``expected`` in it."""
         self.page.typed(command)
-        cluster = self.east if "--context east" in command else self.west
-        self.page.say(render.table(await _until(cluster, path, ready)))
+        answer = await self.shell.run(command)
+        self.page.say(answer)
         self.page.say()
+        for one in expected:
+            if one not in answer:
+                raise DoesNotHold(f"{command}: it should say {one!r}")
+
+    async def see(self, command: str, holds: Check) -> None:
+        """Type a command that only asks, and show its answer as soon as it ``holds``."""
+        self.page.typed(command)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + PATIENCE
+        answer = await self.shell.run(command)
+        while not holds(answer) and clock() < deadline:
+            await asyncio.sleep(GLANCE)
+            answer = await self.shell.run(command)
+        self.page.say(answer)
+        self.page.say()
+        if not holds(answer):
+            raise DoesNotHold(
+                f"{command}: not what it should be after {PATIENCE:g} s; "
+                "run the demo with -v to see what controllers and proxies say"
+            )
+
+    async def call(self, pod: str, target: str, holds: Check) -> None:
+        """Call a pod of west by its name, as ``pod`` of east."""
+        port = "" if self.port == 80 else f":{self.port}"
+        url = f"http://{target}.nginx-svc-west.default.svc.east.cluster.local{port}"
+        await self.see(f"isthmus demo call east/{pod} {url}", holds)
 
 
-async def tell(stage: Stage, link: Sequence[JsonObject]) -> None:
-    """Link east to west, export a Service of west, and watch its mirrors come, grow and go."""
-    page, east, west = stage.page, stage.east, stage.west
-    page.typed("kubectl --context east apply -f link-west.yaml")
-    for path, obj in zip((SECRETS, LINKS), link, strict=True):
-        await ask(east, "POST", path, obj)
-    page.say("secret/cluster-credentials-west created")
-    page.say("link.isthmus.dev/west created")
-    page.say()
-    await stage.show("kubectl --context east get links", LINKS, _is_linked)
+async def trust(stage: Stage) -> None:
+    """Make the anchor and the issuers, and give them to both clusters."""
+    stage.page.chapter(
+        "Trust: one anchor, and for each cluster an issuer that can speak for it alone"
+    )
+    await stage.do("isthmus trust create --out anchor", "anchor/anchor.crt", "anchor/anchor.key")
+    for cluster in ("west", "east"):
+        await stage.do(
+            f"isthmus trust issue --cluster {cluster} --anchor anchor --secret - | "
+            f"kubectl --context {cluster} -n isthmus apply --server-side -f -",
+            f"Issuer of {cluster}.isthmus",
+            "secret/isthmus-issuer serverside-applied",
+        )
+        await stage.do(
+            f"kubectl --context {cluster} -n isthmus create configmap isthmus-trust "
+            "--from-file=anchors.pem=anchor/anchor.crt",
+            "configmap/isthmus-trust created",
+        )
 
-    page.typed("kubectl --context west apply -f nginx.yaml")
-    await ask(west, "POST", SERVICES, props.SERVICE)
-    await ask(west, "POST", STATEFUL_SETS, props.STATEFUL_SET)
-    await ask(west, "POST", SLICES, props.endpoints(3))
-    page.say("service/nginx-svc created")
-    page.say("statefulset.apps/nginx-set created")
-    page.say()
-    await stage.show("kubectl --context west get services", SERVICES)
 
-    command = "kubectl --context west label service nginx-svc mirror.linkerd.io/exported=true"
-    await _label(stage, command, "true", "labeled")
-    await stage.show("kubectl --context east get services", SERVICES, _has_mirrors(4))
-    await stage.show(
-        "kubectl --context east get endpointslices -l kubernetes.io/service-name=nginx-svc-west",
-        f"{SLICES}?labelSelector=kubernetes.io/service-name=nginx-svc-west",
-        _names_pods(3),
+async def installed(stage: Stage) -> None:
+    """Show our own workloads."""
+    stage.page.chapter("Isthmus runs in both: a controller, and two Envoys, gateway and egress")
+    for cluster in ("west", "east"):
+        await stage.see(f"kubectl --context {cluster} -n isthmus get pods", _running(3))
+    await stage.see("kubectl --context west -n isthmus get services", _has("isthmus-gateway"))
+
+
+async def tell(stage: Stage) -> None:
+    """Link east to west, export, call, refuse, break, mend, grow and clean up."""
+    page = stage.page
+    page.chapter("West lets pods of east in that run as default/curl, and nobody else")
+    await stage.do("cat grant-east.yaml", "kind: Grant")
+    await stage.do(
+        "kubectl --context west apply -f grant-east.yaml", "grant.isthmus.dev/east created"
     )
 
-    page.typed("kubectl --context west scale statefulset nginx-set --replicas=5")
-    await ask(west, "PATCH", f"{STATEFUL_SETS}/nginx-set", {"spec": {"replicas": 5}})
-    await ask(west, "PUT", f"{SLICES}/nginx-svc-5x2bq", props.endpoints(5))
-    page.say("statefulset.apps/nginx-set scaled")
-    page.say()
-    await stage.show("kubectl --context east get services", SERVICES, _has_mirrors(6))
-
-    command = "kubectl --context west label service nginx-svc mirror.linkerd.io/exported-"
-    await _label(stage, command, None, "unlabeled")
-    await stage.show("kubectl --context east get services", SERVICES, _has_mirrors(0))
-
-
-async def _label(stage: Stage, command: str, value: str | None, done: str) -> None:
-    stage.page.typed(command)
-    patch = {"metadata": {"labels": {"mirror.linkerd.io/exported": value}}}
-    await ask(stage.west, "PATCH", f"{SERVICES}/nginx-svc", patch)
-    stage.page.say(f"service/nginx-svc {done}")
-    stage.page.say()
-
-
-def _is_linked(table: JsonObject) -> bool:
-    return any(row["cells"][:3] == ["west", "True", "True"] for row in table["rows"])
-
-
-def _has_mirrors(count: int) -> Callable[[JsonObject], bool]:
-    def ready(table: JsonObject) -> bool:
-        mirrors = [row for row in table["rows"] if row["cells"][0].endswith("-west")]
-        return len(mirrors) == count
-
-    return ready
-
-
-def _names_pods(count: int) -> Callable[[JsonObject], bool]:
-    def ready(table: JsonObject) -> bool:
-        return any(row["cells"][3].count(",") == count - 1 for row in table["rows"])
-
-    return ready
-
-
-async def _until(cluster: Cluster, path: str, ready: Callable[[JsonObject], bool]) -> JsonObject:
-    for _ in range(round(PATIENCE / GLANCE)):
-        if ready(table := await ask(cluster, "GET", path)):
-            return table
-        await asyncio.sleep(GLANCE)
-    raise Unreachable(
-        f"cluster {cluster.name}: {path} is not what it should be after {PATIENCE:g} s; "
-        "run the demo with -v to see what the controller says"
+    page.chapter("East imports what west exports. There is no credential in a Link")
+    await stage.do("cat link-west.yaml", "kind: Link")
+    await stage.do(
+        "kubectl --context east apply -f link-west.yaml", "link.isthmus.dev/west created"
     )
+    await stage.see("kubectl --context east get links", _link(ready="True", gateway="True"))
+
+    page.chapter("A StatefulSet in west, and two pods in east that may want to call it")
+    await stage.do(
+        "kubectl --context west apply -f nginx.yaml", "statefulset.apps/nginx-set created"
+    )
+    await stage.do("kubectl --context east apply -f callers.yaml", "pod/stranger created")
+    await stage.see("kubectl --context west get pods", _running(3))
+    await stage.see("kubectl --context east get pods", _running(2))
+
+    page.chapter("Export it")
+    label = "kubectl --context west label service nginx-svc mirror.linkerd.io/exported"
+    await stage.do(f"{label}=true", "service/nginx-svc labeled")
+    await stage.see("kubectl --context east get services", _mirrors(3))
+
+    page.chapter("Call a pod of west by its name, from a pod of east")
+    await stage.call("curl", "nginx-set-0", _answered_by("nginx-set-0"))
+    page.say("It is that very pod that answers, and it is told who called: the URI at the end is")
+    page.say("the identity that east's issuer vouches for and west's gateway has verified.")
+    page.say()
+    await stage.call("curl", "nginx-set-2", _answered_by("nginx-set-2"))
+
+    page.chapter("Who has no Grant is refused")
+    await stage.call("stranger", "nginx-set-0", _begins("HTTP 403"))
+
+    page.chapter("West's gateway goes away. The mirrors stay")
+    scale = "kubectl --context west -n isthmus scale deployment isthmus-gateway --replicas"
+    await stage.do(f"{scale}=0", "deployment.apps/isthmus-gateway scaled")
+    await stage.see("kubectl --context east get links", _link(gateway="False"))
+    await stage.see("kubectl --context east get services", _mirrors(3))
+    page.say("But they lead nowhere for now, so that callers hear of it at once:")
+    page.say()
+    await stage.call("curl", "nginx-set-0", _has("no such name"))
+
+    page.chapter("It comes back, and so do the answers")
+    await stage.do(f"{scale}=1", "deployment.apps/isthmus-gateway scaled")
+    await stage.see("kubectl --context east get links", _link(gateway="True"))
+    await stage.call("curl", "nginx-set-0", _answered_by("nginx-set-0"))
+
+    page.chapter("The StatefulSet grows, and its mirrors with it")
+    await stage.do(
+        "kubectl --context west scale statefulset nginx-set --replicas=5",
+        "statefulset.apps/nginx-set scaled",
+    )
+    await stage.see("kubectl --context east get services", _mirrors(5))
+    await stage.call("curl", "nginx-set-4", _answered_by("nginx-set-4"))
+
+    page.chapter("What is not exported any more is gone")
+    await stage.do(f"{label}-", "service/nginx-svc unlabeled")
+    await stage.see("kubectl --context east get services", _mirrors(None))
+    await stage.call("curl", "nginx-set-0", _has("no such name"))
 
 
-async def ask(
-    cluster: Cluster, method: str, path: str, body: JsonObject | None = None
-) -> JsonObject:
-    """Do what kubectl does: send a request to the cluster and read its answer, as a table."""
-    kind = "merge-patch+json" if method == "PATCH" else "json"
-    headers = {"accept": TABLE, "content-type": f"application/{kind}"}
-    content = msgspec.json.encode(body) if body is not None else b""
-    where, _, query = path.partition("?")
-    asked = tuple((name, value) for name, _, value in [query.partition("=")] if name)
-    request = Request(method=method, path=where, query=asked, headers=headers, body=content)
-    async with cluster.transport().send(request) as response:
-        answer = b"".join([chunk async for chunk in response.chunks()])
-        if response.status >= 300:
-            raise Rejected(f"cluster {cluster.name} refuses {method} {path}: {response.status}")
-        table: JsonObject = msgspec.json.decode(answer)
-        return table
+def _rows(answer: str) -> dict[str, list[str]]:
+    """The lines of a table below its head, by their first word."""
+    rows = (line.split() for line in answer.splitlines()[1:])
+    return {row[0]: row for row in rows if row}
+
+
+def _has(text: str) -> Check:
+    return lambda answer: text in answer
+
+
+def _begins(text: str) -> Check:
+    return lambda answer: answer.startswith(text)
+
+
+def _running(pods: int) -> Check:
+    def check(answer: str) -> bool:
+        rows = _rows(answer).values()
+        return len(rows) == pods and all(row[1:3] == ["1/1", "Running"] for row in rows)
+
+    return check
+
+
+def _link(**wanted: str) -> Check:
+    """The Link's columns, by their names, say what is wanted."""
+
+    def check(answer: str) -> bool:
+        head = answer.partition("\n")[0].lower().split()
+        row = dict(zip(head, _rows(answer).get("west", []), strict=False))
+        return all(row.get(name) == value for name, value in wanted.items())
+
+    return check
+
+
+def _mirrors(pods: int | None) -> Check:
+    """There are mirrors for exactly so many pods and their Service; None: nothing of them."""
+    named = {f"nginx-set-{number}-west" for number in range(pods or 0)}
+    wanted = named | ({"nginx-svc-west"} if pods is not None else set())
+
+    def check(answer: str) -> bool:
+        return {name for name in _rows(answer) if name.endswith("-west")} == wanted
+
+    return check
+
+
+def _answered_by(pod: str) -> Check:
+    """That very pod has answered, and was told that default/curl of east has called."""
+
+    def check(answer: str) -> bool:
+        status, *lines = answer.splitlines()
+        caller = re.search(r"^x-forwarded-client-cert: .*;URI=(\S+)$", answer, re.MULTILINE)
+        return (
+            status == "HTTP 200 OK"
+            and lines[:1] == [f"Welcome, this is {pod}"]
+            and caller is not None
+            and caller[1] == "spiffe://east.isthmus/ns/default/sa/curl"
+        )
+
+    return check

@@ -1,0 +1,187 @@
+"""The demo, put together: two clusters, what runs in them, the story, and their end."""
+
+import asyncio
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+import yaml
+
+from isthmus.cli import manifests, props, story
+from isthmus.cli.kubectl import Kubectl
+from isthmus.cli.render import Style
+from isthmus.cli.shell import Shell
+from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.fronts.kubeconfigs import kubeconfig
+from isthmus.embedded.fronts.server import Served, serve
+from isthmus.embedded.machine.machine import Machine
+from isthmus.embedded.machine.ports import permitted
+from isthmus.embedded.mesh import installed
+from isthmus.embedded.mesh.blocks import claimed
+from isthmus.embedded.mesh.commands import Commands
+from isthmus.embedded.mesh.kinds import create
+from isthmus.embedded.mesh.mounts import programs
+from isthmus.kube.client import Client
+from isthmus.kube.resources import SERVICES
+from isthmus.model.errors import Permanent
+from isthmus.model.names import GATEWAY
+from isthmus.model.objects import Key
+from isthmus.runtime.folders import private_folder
+
+CLUSTERS = ("east", "west")
+
+
+class Unwritable(Permanent):
+    """The kubeconfig cannot be put where it was asked to be."""
+
+
+class OnlyLinux(Permanent):
+    """The addresses and the Envoys of the demo are not to be had here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where the demo tells its story."""
+
+    write: Callable[[str], None]
+    style: Style
+
+    def say(self, text: str = "") -> None:
+        self.write(text)
+
+    def chapter(self, text: str) -> None:
+        """Say what comes next."""
+        self.write(self.style.bold(f"# {text}"))
+        self.write("")
+
+    def typed(self, command: str) -> None:
+        """Show a command the way it would be typed."""
+        self.write(f"{self.style.faint('$')} {self.style.bold(command)}")
+
+
+async def run(page: Page, directory: Path | None, *, stay: bool, verbose: bool) -> None:
+    """Start the clusters, tell the story, and stay until a signal comes if that is wanted."""
+    if sys.platform != "linux":
+        raise OnlyLinux("the demo needs Linux, where all of 127.0.0.0/8 is this machine")
+    async with _served(directory) as site:
+        page.say("Two Kubernetes clusters start on this machine, each with an API of its own:")
+        for served in site.served:
+            page.say(f"  {page.style.bold(served.cluster)}  {served.url}")
+        page.say("Whatever is printed below a command is what it has really answered.")
+        page.say()
+        stage = story.Stage(page, Shell(site.kubectl), permitted().at(80))
+        await story.trust(stage)
+        async with _running(site, verbose):
+            await story.installed(stage)
+            await _write_manifests(site)
+            await story.tell(stage)
+            if not stay:
+                page.say("That is all. Both clusters end now; to keep them: isthmus demo --stay")
+                return
+            ended = _signalled()
+            _explain(page, site)
+            await ended.wait()
+        page.say("Both clusters are gone, and so is the kubeconfig.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Where a demo is: its folder, its clusters, and the way to them."""
+
+    folder: Path
+    kubeconfig: Path
+    clusters: tuple[Cluster, ...]
+    served: tuple[Served, ...]
+    kubectl: Kubectl
+
+
+@asynccontextmanager
+async def _served(directory: Path | None) -> AsyncIterator[_Site]:
+    """Two clusters that answer, and run nothing yet; everything of them is in one folder."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(private_folder("isthmus-demo-"))
+        block = stack.enter_context(claimed())
+        clusters = tuple(block.cluster(name, place) for place, name in enumerate(CLUSTERS))
+        clients = {one.name: Client(one.transport()) for one in clusters}
+        for one in clusters:
+            furniture = [installed.NAMESPACE, installed.name_server(one.service_range)]
+            await create(clients[one.name], [*manifests.definitions(), *furniture])
+        served = tuple([await stack.enter_async_context(serve(one)) for one in clusters])
+        path = stack.enter_context(_written(directory or folder, served))
+        yield _Site(folder, path, clusters, served, Kubectl(clients, folder))
+
+
+@asynccontextmanager
+async def _running(site: _Site, verbose: bool) -> AsyncIterator[None]:
+    """Let both clusters run pods, our own first."""
+    async with AsyncExitStack() as stack:
+        for cluster in site.clusters:
+            client = site.kubectl.clients[cluster.name]
+            await create(client, installed.workloads(installed.deployment))
+            logs = None if verbose else site.folder
+            commands = Commands(cluster, site.kubeconfig, logs)
+            known = programs(
+                cluster.name, client, commands.controller, commands.proxy, folder=site.folder
+            )
+            await stack.enter_async_context(Machine(cluster, programs=known))
+        yield
+
+
+async def _write_manifests(site: _Site) -> None:
+    """Write the files that the story applies; the Link leads to where west's gateway is now."""
+    west = site.kubectl.clients["west"]
+    gateway = await west.get(SERVICES, Key(installed.SYSTEM, GATEWAY))
+    files = {
+        "grant-east.yaml": props.GRANT,
+        "link-west.yaml": props.link(gateway.spec.cluster_ip),
+        "nginx.yaml": props.NGINX,
+        "callers.yaml": props.CALLERS,
+    }
+    for name, text in files.items():
+        (site.folder / name).write_text(text)
+
+
+def _signalled() -> asyncio.Event:
+    """From now on, signals end the stay in good order instead of breaking it off."""
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    return ended
+
+
+def _explain(page: Page, site: _Site) -> None:
+    page.say("Both clusters are yours now, in another terminal. Their contexts are east and west:")
+    page.say(f"  export KUBECONFIG={quote(str(site.kubeconfig))}")
+    if shutil.which("kubectl"):
+        page.say("  kubectl --context west label service nginx-svc mirror.linkerd.io/exported=true")
+        page.say("  kubectl --context east get services --watch")
+    page.say("  isthmus demo call east/curl http://nginx-set-1.nginx-svc-west")
+    page.say(f"Manifests and logs of the story are in {site.folder}")
+    page.say()
+    page.say("They stay until Ctrl-C.")
+
+
+@contextmanager
+def _written(directory: Path, served: Sequence[Served]) -> Iterator[Path]:
+    """A kubeconfig that only we can read, for as long as the clusters live."""
+    content = yaml.safe_dump(kubeconfig(each.entry() for each in served), sort_keys=False)
+    path = directory.absolute() / "kubeconfig"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(content)
+    except FileExistsError as error:
+        raise Unwritable(
+            f"{error.filename} exists already; remove it or name another directory"
+        ) from error
+    except OSError as error:
+        raise Unwritable(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Embedded clusters that can be joined: what Isthmus runs in them, on this machine."""
