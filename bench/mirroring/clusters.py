@@ -18,7 +18,7 @@ import aiohttp
 import yaml
 
 from bench import peers
-from bench.mirroring.kernel import processor_seconds
+from bench.kernel import processor_seconds
 from bench.population import NAMESPACES, endpoint_slice, namespace, service
 from bench.progress import Progress
 from bench.requests import send, session, spread

@@ -16,7 +16,7 @@ from bench.mirroring.clusters import server, source, stored
 from bench.mirroring.controller import controller
 from bench.mirroring.figures import Round, Sync
 from bench.mirroring.floor import Cost, Job, Post
-from bench.mirroring.kernel import processor_seconds
+from bench.kernel import processor_seconds
 from bench.mirroring.replay import written
 from bench.trial import Failed, run
 from lab.controlplane import ControlPlane

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.mirroring.kernel import has_ended
+from bench.kernel import has_ended
 from bench.trial import Failed
 from lab.claims import free_ports
 from lab.controlplane import ControlPlane
