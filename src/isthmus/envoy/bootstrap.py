@@ -64,6 +64,26 @@ LABELS = {
     "status_class": r"_rq(_([1-5]xx))$",
 }
 
+# All that is counted; docs/metrics.md says what for. Envoy could count hundreds of things about
+# every exported port, which would be most of its memory and more than anybody can scrape; and some
+# under names that hold an account's, or whatever code an application answers with.
+_DOWN = r"downstream_(?:cx_(?:active|total|[rt]x_bytes_total)|rq_(?:[1-5]xx|active|time|total))"
+_UP = (
+    r"upstream_(?:cx_(?:active|connect_fail|none_healthy|total|[rt]x_bytes_total)"
+    r"|rq_(?:[1-5]xx|active|retry|rx_reset|time|total))"
+)
+_STRANGERS = r"ssl\.(?:connection_error|fail_verify_\w+|handshake)"
+COUNTED = (
+    rf"cluster\.(?:catalogue|controller|(?:in|out)\|[^.]+)\.(?:{_UP}|{_STRANGERS})",
+    rf"tcp\.out\|[^.]+\.{_DOWN}",
+    rf"http\.(?:gateway|out\|[^.]+)\.(?:{_DOWN}|no_cluster|no_route|rbac\.(?:allowed|denied))",
+    rf"listener\.(?:admin|gateway|identify|out|pages)"
+    rf"\.(?:downstream_cx_(?:active|overload_reject|total)|no_filter_chain_match|{_STRANGERS})",
+    r"listener\.gateway\.ssl\.certificate\.(?:anchors|own)\.expiration_unix_time_seconds",
+    r"connection_limit\.gateway\.limited_connections",
+    r"(?:cluster_manager|listener_manager|control_plane|overload|server)\..+",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
@@ -167,6 +187,7 @@ def _pages(address: str, port: int) -> listener_pb2.Listener:
     )
     return listener_pb2.Listener(
         name="pages",
+        stat_prefix="pages",
         address=socket_address(address, port),
         filter_chains=[
             {"filters": [extension("envoy.filters.network.connection_limit", few), handler]}
@@ -183,6 +204,9 @@ def _statistics() -> stats_pb2.StatsConfig:
         stats_tags=[
             {"tag_name": f"isthmus_{name}", "regex": regex} for name, regex in LABELS.items()
         ],
+        stats_matcher={
+            "inclusion_list": {"patterns": [{"safe_regex": {"regex": one}} for one in COUNTED]}
+        },
     )
 
 
