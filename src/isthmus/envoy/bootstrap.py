@@ -77,8 +77,9 @@ COUNTED = (
     rf"cluster\.(?:catalogue|controller|(?:in|out)\|[^.]+)\.(?:{_UP}|{_STRANGERS})",
     rf"tcp\.out\|[^.]+\.{_DOWN}",
     rf"http\.(?:gateway|out\|[^.]+)\.(?:{_DOWN}|no_cluster|no_route|rbac\.(?:allowed|denied))",
-    rf"listener\.(?:admin|gateway|identify|out|pages)"
-    rf"\.(?:downstream_cx_(?:active|overload_reject|total)|no_filter_chain_match|{_STRANGERS})",
+    r"listener\.[^|]+\.downstream_cx_active",  # how a drain knows that all have left
+    rf"listener\.(?:gateway|identify|out)"
+    rf"\.(?:downstream_cx_(?:overload_reject|total)|no_filter_chain_match|{_STRANGERS})",
     r"listener\.gateway\.ssl\.certificate\.(?:anchors|own)\.expiration_unix_time_seconds",
     r"connection_limit\.gateway\.limited_connections",
     r"(?:cluster_manager|listener_manager|control_plane|overload|server)\..+",
