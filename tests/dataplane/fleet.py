@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
+from itertools import product
 from typing import TypeVar
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from isthmus.embedded.machine.objects import PODS
+from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import SERVICES
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
-from tests.dataplane.joined import LINKS, SYSTEM, WORKLOADS, Pair, Side, pair
+from tests.dataplane.joined import LINKS, Pair, Side, pair
 from tests.support import machine as machines
 from tests.support.waiting import until
 
@@ -53,6 +56,15 @@ async def replace(side: Side, role: str, old: str, new: str) -> None:
     """Let a proxy take another one's place, as a rollout does it."""
     await start(side, role, new)
     await stop(side, old)
+
+
+async def served(side: Side, *mirrors: str) -> None:
+    """Wait until every egress listens for every port of these mirrors."""
+    for name in mirrors:
+        await until(partial(side.kubectl.slices, name), bool, within=20)
+        for one in await side.kubectl.slices(name):
+            for endpoint, port in product(one.endpoints, one.ports):
+                await until(partial(answers, endpoint.addresses[0], port.port or 0), bool)
 
 
 async def count(side: Side, pod: str, name: str, **labels: str) -> float:

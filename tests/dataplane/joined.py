@@ -5,17 +5,14 @@ Everything runs as pods of embedded clusters, on loopback addresses.
 
 import asyncio
 import base64
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.outside import Outside, SystemNetwork
-from isthmus.apps.controller.proxies import Role
+from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.run import Controller
 from isthmus.apps.proxy import config as proxy
 from isthmus.apps.proxy.run import run as launch
@@ -23,13 +20,13 @@ from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.machine.machine import Machine
 from isthmus.embedded.machine.objects import PODS
 from isthmus.embedded.machine.programs import PROGRAMS, Programs, Site
-from isthmus.envoy import admin as envoy
-from isthmus.envoy.bootstrap import ADMIN_SOCKET
+from isthmus.embedded.mesh.installed import NAMESPACE, SYSTEM, WORKLOADS, pod, workloads
+from isthmus.embedded.mesh.kinds import KINDS, create
+from isthmus.embedded.mesh.mounts import ours
 from isthmus.kube.client import Client
 from isthmus.kube.requests import Selection
-from isthmus.kube.resources import CONFIG_MAPS, SERVICES, untyped
 from isthmus.model.identities import MESH_DOMAIN
-from isthmus.model.names import ANCHORS, EXPORTED, ISSUER, TRUST, audience
+from isthmus.model.names import ANCHORS, EXPORTED, ISSUER, TRUST
 from isthmus.model.objects import Key
 from isthmus.model.wire import Json, JsonObject
 from isthmus.pki import bundle
@@ -40,29 +37,10 @@ from isthmus.pki.keys import chain_pem, key_pem
 from isthmus.runtime.clock import SystemClock
 from tests.support import machine as machines
 from tests.support.definitions import PLURALS, definition
-from tests.support.embedded import talk
 from tests.support.machine import Admin, Reply
 from tests.support.waiting import until
 
-SYSTEM = "isthmus"  # the namespace of our own workloads
-LINKS = untyped("isthmus.dev/v1alpha1", "Link", "links", namespaced=False)
-GRANTS = untyped("isthmus.dev/v1alpha1", "Grant", "grants", namespaced=False)
-_DEFINITIONS = untyped(
-    "apiextensions.k8s.io/v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    namespaced=False,
-)
-_NAMESPACES = untyped("v1", "Namespace", "namespaces", namespaced=False)
-_SECRETS = untyped("v1", "Secret", "secrets", namespaced=True)
-_CONFIG_MAPS = untyped("v1", "ConfigMap", "configmaps", namespaced=True)
-_ACCOUNTS = untyped("v1", "ServiceAccount", "serviceaccounts", namespaced=True)
-
-WORKLOADS = {
-    "isthmus-controller": {"https": 8443, "grpc": 8444},
-    "isthmus-gateway": {"tls": 4143},
-    "isthmus-egress": {"metrics": 9991},
-}
+LINKS, GRANTS = KINDS["Link"], KINDS["Grant"]
 
 
 @dataclass
@@ -116,11 +94,7 @@ class Side:
 
     async def start(self, name: str) -> None:
         """Start one of our own workloads."""
-        image = f"isthmus.dev/{name.removeprefix('isthmus-')}"
-        pod = machines.pod(name, image, serviceAccountName=name)
-        ports = [{"containerPort": port} for port in WORKLOADS[name].values()]
-        pod["spec"]["containers"][0]["ports"] = ports
-        await self.kubectl.create(pod, namespace=SYSTEM)
+        await create(self.client, [pod(name)])
 
     async def stop(self, name: str) -> None:
         """End one of our own workloads, and wait until it is gone."""
@@ -159,12 +133,8 @@ async def side(
     """A cluster that runs ``objects`` and all of our own workloads."""
     cluster = machines.cluster(name)
     made = Side(cluster, machines.admin(cluster))
-    await _furnish(made, anchor)
-    for obj in objects:
-        if obj["kind"] == "ServiceAccount":
-            await made.client.create(_ACCOUNTS, obj)
-        else:
-            await made.kubectl.create(obj)
+    await create(made.client, [*map(definition, PLURALS), NAMESPACE, *_trust(name, anchor)])
+    await create(made.client, [*workloads(pod), *objects])
 
     @asynccontextmanager
     async def controller(site: Site) -> AsyncIterator[None]:
@@ -177,69 +147,24 @@ async def side(
             made.replicas.remove(replica)
             await replica.end()
 
-    ours = {
-        "isthmus.dev/controller": controller,
-        "isthmus.dev/gateway": lambda site: _proxy(site, made, "gateway"),
-        "isthmus.dev/egress": lambda site: _proxy(site, made, "egress"),
-    }
-    async with Machine(cluster, programs={**programs, **ours}) as made.machine:
+    own = ours(name, made.client, controller, _carrying)
+    async with Machine(cluster, programs={**programs, **own}) as made.machine:
         yield made
 
 
 @asynccontextmanager
-async def _proxy(site: Site, made: Side, role: Role) -> AsyncIterator[None]:
-    """A proxy at the pod's address, with all that a kubelet would mount; there when it is ready."""
-    with tempfile.TemporaryDirectory() as mounted:
-        directory, token, trust = (Path(mounted, name) for name in ("run", "token", "anchors.pem"))
-        directory.mkdir()
-        token.write_text(await _token(made, site))
-        trust.write_text((await made.client.get(CONFIG_MAPS, Key(SYSTEM, TRUST))).data[ANCHORS])
-        service = await made.client.get(SERVICES, Key(SYSTEM, "isthmus-controller"))
-        controller = service.spec.cluster_ip
-        told = {one.name: float(one.value) for one in site.container.env}
-        config = proxy.Config(
-            role=role,
-            cluster_name=made.name,
-            controller=(controller, 8443),
-            ads=(controller, 8444),
-            token_file=token,
-            trust_file=trust,
-            directory=directory,
-            name=site.hostname,
-            address=site.address,
-            metrics=(site.address, 9991),
-            concurrency=1,
-            drain=told.get("DRAIN", 1.0),
-            linger=told.get("LINGER", 0.0),
-        )
-        for port in (8443, 8444):
-            await until(partial(_answers, controller, port), bool)
-        stop = asyncio.Event()
-        task = asyncio.create_task(launch(config, SystemClock(), stop))
-        admin = envoy.Admin(directory / ADMIN_SOCKET)
-        try:
-            await until(admin.ready, bool)
-            yield
-        finally:
-            stop.set()
-            await task
-
-
-async def _answers(address: str, port: int) -> bool:
+async def _carrying(config: proxy.Config, site: Site) -> AsyncIterator[None]:
+    """A proxy's launcher in this process, where it starts sooner than in one of its own."""
+    told = {one.name: float(one.value) for one in site.container.env}
+    drain, linger = told.get("DRAIN", config.drain), told.get("LINGER", config.linger)
+    stop = asyncio.Event()
+    own = replace(config, drain=drain, linger=linger)
+    task = asyncio.create_task(launch(own, SystemClock(), stop))
     try:
-        await SystemNetwork().touch(address, port)
-    except OSError:
-        return False
-    return True
-
-
-async def _token(made: Side, site: Site) -> str:
-    metadata = site.pod.metadata
-    pod = {"kind": "Pod", "apiVersion": "v1", "name": metadata.name, "uid": metadata.uid}
-    spec = {"audiences": [audience(made.name)], "boundObjectRef": pod}
-    account = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/{site.pod.spec.service_account_name}"
-    answer = await talk(made.cluster).create(f"{account}/token", {"spec": spec})
-    return str(answer["status"]["token"])
+        yield
+    finally:
+        stop.set()
+        await task
 
 
 @asynccontextmanager
@@ -266,25 +191,16 @@ async def _controlling(made: Side, site: Site) -> AsyncIterator[Controller]:
     await task
 
 
-async def _furnish(made: Side, anchor: Signer) -> None:
-    create = made.client.create
-    for plural in PLURALS:
-        await create(_DEFINITIONS, definition(plural))
-    await create(_NAMESPACES, {"metadata": {"name": SYSTEM}})
-    issuer = create_issuer(anchor, made.name, MESH_DOMAIN, datetime.now(UTC))
+def _trust(cluster: str, anchor: Signer) -> tuple[JsonObject, JsonObject]:
+    """The issuer of a cluster, and whom it trusts."""
+    issuer = create_issuer(anchor, cluster, MESH_DOMAIN, datetime.now(UTC))
     secret = {"tls.crt": chain_pem(issuer.certificate), "tls.key": key_pem(issuer.key)}
     data = {name: base64.b64encode(value).decode() for name, value in secret.items()}
-    await create(_SECRETS, {"metadata": {"name": ISSUER, "namespace": SYSTEM}, "data": data})
     trusted = {ANCHORS: bundle.of([anchor.certificate]).pem().decode()}
-    await create(_CONFIG_MAPS, {"metadata": {"name": TRUST, "namespace": SYSTEM}, "data": trusted})
-    for name, ports in WORKLOADS.items():
-        await create(_ACCOUNTS, {"metadata": {"name": name, "namespace": SYSTEM}})
-        open_ports = [
-            {"name": one, "port": port, "targetPort": port} for one, port in ports.items()
-        ]
-        service = machines.service(name, name, ports=open_ports)
-        await made.kubectl.create(service, namespace=SYSTEM)
-        await made.start(name)
+    return (
+        {"kind": "Secret", "metadata": {"name": ISSUER, "namespace": SYSTEM}, "data": data},
+        {"kind": "ConfigMap", "metadata": {"name": TRUST, "namespace": SYSTEM}, "data": trusted},
+    )
 
 
 @dataclass

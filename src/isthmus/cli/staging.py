@@ -21,11 +21,12 @@ from isthmus.embedded.fronts.kubeconfigs import kubeconfig
 from isthmus.embedded.fronts.server import Served, serve
 from isthmus.embedded.machine.machine import Machine
 from isthmus.embedded.machine.ports import permitted
+from isthmus.embedded.machine.programs import PROGRAMS
 from isthmus.embedded.mesh import installed
 from isthmus.embedded.mesh.blocks import claimed
 from isthmus.embedded.mesh.commands import Commands
 from isthmus.embedded.mesh.kinds import create
-from isthmus.embedded.mesh.mounts import programs
+from isthmus.embedded.mesh.mounts import ours
 from isthmus.kube.client import Client
 from isthmus.kube.resources import SERVICES
 from isthmus.model.errors import Permanent
@@ -125,10 +126,8 @@ async def _running(site: _Site, verbose: bool) -> AsyncIterator[None]:
             await create(client, installed.workloads(installed.deployment))
             logs = None if verbose else site.folder
             commands = Commands(cluster, site.kubeconfig, logs)
-            known = programs(
-                cluster.name, client, commands.controller, commands.proxy, folder=site.folder
-            )
-            await stack.enter_async_context(Machine(cluster, programs=known))
+            own = ours(cluster.name, client, commands.controller, commands.proxy, site.folder)
+            await stack.enter_async_context(Machine(cluster, programs={**PROGRAMS, **own}))
         yield
 
 

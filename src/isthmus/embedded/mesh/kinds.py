@@ -17,6 +17,7 @@ _NAMESPACED = (
     ("v1", "Secret", "secrets"),
     ("v1", "ConfigMap", "configmaps"),
     ("v1", "Service", "services"),
+    ("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
     ("v1", "Pod", "pods"),
     ("apps/v1", "Deployment", "deployments"),
     ("apps/v1", "StatefulSet", "statefulsets"),

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from isthmus.apps.proxy.config import Config
-from isthmus.embedded.machine.programs import PROGRAMS, Program, Programs, Running, Site
+from isthmus.embedded.machine.programs import Program, Programs, Running, Site
 from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
 from isthmus.embedded.mesh.waiting import is_ready, listens, until
 from isthmus.kube.client import Client
@@ -26,14 +26,14 @@ DRAIN = 1.0  # seconds; whoever calls from this machine is gone in no time
 _LIFETIME = 365 * 24 * 3600  # seconds: nobody here replaces a token while its pod lives
 
 
-def programs(
+def ours(
     cluster: str,
     client: Client,
     controller: Program,
     carry: Callable[[Config, Site], Running],
     folder: Path | None = None,
 ) -> Programs:
-    """What pods of ``cluster`` run, our own included; their mounts are in ``folder``."""
+    """What our own pods of ``cluster`` run; what is mounted into them is in ``folder``."""
 
     @asynccontextmanager
     async def proxy(site: Site, role: Literal["gateway", "egress"]) -> AsyncIterator[None]:
@@ -49,7 +49,6 @@ def programs(
                 yield
 
     return {
-        **PROGRAMS,
         "isthmus.dev/controller": controller,
         "isthmus.dev/gateway": partial(proxy, role="gateway"),
         "isthmus.dev/egress": partial(proxy, role="egress"),
