@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SEEDS ?= 200
+BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-real lint format e2e sim bench lock clean
@@ -25,11 +26,11 @@ demo: $(READY) ## Two clusters, joined, on this machine: no root, no Docker, no 
 	@$(BIN)/isthmus demo
 
 test: $(READY) ## The fast suite; a real kube-apiserver joins in where it is already built
-	@$(BIN)/python -m pytest -m "not e2e"
+	@$(BIN)/python -m pytest $(BOTH) -m "not e2e"
 
 test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the contract suite on them
 	@$(BIN)/python -m lab build
-	@$(BIN)/python -m pytest -m real
+	@$(BIN)/python -m pytest $(BOTH) -m real
 
 e2e: $(READY) ## Whole processes as a user runs them, with real kubectl where there is one
 	@$(BIN)/python -m pytest -m e2e

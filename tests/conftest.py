@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import hypothesis
 import pytest
 
+from tests.contract.summary import pytest_terminal_summary as pytest_terminal_summary
 from tests.support.virtual import VirtualLoop
 
 # Shared machines pause for longer than any sensible deadline for one example.

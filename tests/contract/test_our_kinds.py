@@ -5,7 +5,7 @@ import pytest
 
 from isthmus.model.links import Link, LinkSpec
 from isthmus.model.wire import Json, JsonObject
-from tests.contract.conftest import HOW_TO_BUILD, IS_BUILT
+from tests.contract.summary import HOW_TO_BUILD, IS_BUILT
 from tests.contract.objects import obj
 from tests.contract.server import Server
 from tests.support.definitions import PLURALS, definition
