@@ -22,7 +22,6 @@ from isthmus.kube.resources import LEASES
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from lab.controlplane import ControlPlane, Settings, control_plane
-from lab.versions import CONTROL_PLANE
 from tests.apps.clusters import (
     EVENTS,
     LINKS,
@@ -39,11 +38,10 @@ from tests.apps.clusters import (
     settled,
 )
 from tests.apps.test_tutorial import tell
+from tests.contract.summary import HOW_TO_BUILD, IS_BUILT
 from tests.support.transports import Bearer
 from tests.support.waiting import until
 
-IS_BUILT = all(binary.is_built for binary in CONTROL_PLANE)
-HOW_TO_BUILD = "kube-apiserver is not built here; `make test-real` builds it and runs these"
 pytestmark = [
     pytest.mark.sockets,
     pytest.mark.real,
