@@ -16,7 +16,6 @@ from envoy.service.discovery.v3 import ads_pb2_grpc
 from envoy.service.discovery.v3.discovery_pb2 import (
     DeltaDiscoveryRequest,
     DeltaDiscoveryResponse,
-    DiscoveryRequest,
 )
 
 from isthmus.envoy.ads import AdsServer, Papers
@@ -72,11 +71,19 @@ async def client(
 
 
 @asynccontextmanager
+async def serving(ads: AdsServer) -> AsyncIterator[int]:
+    """Serve, and let gRPC's clients finish what they do after their channel is closed."""
+    async with ads.listening(ADDRESS, 0) as port:
+        yield port
+    await eventually(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+
+
+@asynccontextmanager
 async def talking(
     ads: AdsServer, shown: Credentials | None
 ) -> AsyncIterator["grpc.aio.StreamStreamCall[DeltaDiscoveryRequest, DeltaDiscoveryResponse]"]:
     """Let a client open a stream; end it at the end."""
-    async with ads.listening(ADDRESS, 0) as port, client(port, shown) as stub:
+    async with serving(ads) as port, client(port, shown) as stub:
         call = stub.DeltaAggregatedResources()
         try:
             yield call
@@ -118,10 +125,10 @@ async def test_a_certificate_that_proves_nobody_gets_nothing() -> None:
 
     async def ended(port: int, name: str) -> grpc.StatusCode:
         async with client(port, pki.hostile(name)) as stub:
-            call = stub.DeltaAggregatedResources()
-            return await status(call, DeltaDiscoveryRequest(type_url=CLUSTER))
+            code: grpc.StatusCode = await stub.DeltaAggregatedResources().code()
+            return code
 
-    async with ads.listening(ADDRESS, 0) as port:
+    async with serving(ads) as port:
         names = sorted(pki.HOSTILE.keys() - ANCHORS_OWN)
         codes = await asyncio.gather(*(ended(port, name) for name in names))
     refused = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.PERMISSION_DENIED)
@@ -133,25 +140,22 @@ async def test_who_shows_no_certificate_gets_nothing() -> None:
     ads = AdsServer(MESH_DOMAIN, with_host, lambda _: "gateway")
     ads.publish("gateway", some())
     async with talking(ads, None) as call:
-        code = await status(call, DeltaDiscoveryRequest(type_url=CLUSTER))
-        assert code is grpc.StatusCode.UNAVAILABLE
+        assert await call.code() is grpc.StatusCode.UNAVAILABLE
         assert not ads.sent
 
 
 async def test_an_account_that_is_no_proxy_is_counted_and_told_why() -> None:
     ads = strict()
     async with talking(ads, pki.credentials(pki.identity("west", "curl"))) as call:
-        code = await status(call, DeltaDiscoveryRequest(type_url=CLUSTER))
-        assert code is grpc.StatusCode.PERMISSION_DENIED
+        assert await call.code() is grpc.StatusCode.PERMISSION_DENIED
         assert ads.turned_away == {"not a proxy of ours": 1}
 
 
 async def test_only_incremental_streams_are_spoken() -> None:
     ads = strict()
-    async with ads.listening(ADDRESS, 0) as port, client(port, gateway()) as stub:
+    async with serving(ads) as port, client(port, gateway()) as stub:
         call = stub.StreamAggregatedResources()
-        code = await status(call, DiscoveryRequest(type_url=CLUSTER))
-        assert code is grpc.StatusCode.UNIMPLEMENTED
+        assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 async def test_a_request_that_is_too_large_ends_the_stream() -> None:
@@ -250,4 +254,6 @@ async def greeted(port: int, shown: Credentials, directory: Path) -> Greeted:
         answer = b""
     leaf = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.transport.abort()  # the server may take its time to say goodbye
+    with suppress(ssl.SSLError, ConnectionError):
+        await writer.wait_closed()
     return Greeted(leaf, bool(answer))

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -51,7 +51,10 @@ def relay(port: int, to: int) -> Snapshot:
                 (
                     cluster_pb2.Cluster(name="echo", type="STATIC", load_assignment=load),
                     listener_pb2.Listener(
-                        name="in", address=socket_address(ADDRESS, port), filter_chains=[chain]
+                        name="in",
+                        stat_prefix="gateway",
+                        address=socket_address(ADDRESS, port),
+                        filter_chains=[chain],
                     ),
                 ),
             )
@@ -62,14 +65,25 @@ def relay(port: int, to: int) -> Snapshot:
 @asynccontextmanager
 async def echo() -> AsyncIterator[int]:
     """Say everything back, line by line."""
+    talks: set[asyncio.StreamWriter] = set()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async for line in reader:
-            writer.write(line)
-        writer.close()
+        talks.add(writer)
+        with suppress(ConnectionError):
+            async for line in reader:
+                writer.write(line)
+        await hang_up(writer)
+        talks.discard(writer)
 
     async with await asyncio.start_server(answer, ADDRESS, 0) as listening:
         yield listening.sockets[0].getsockname()[1]
+        await eventually(lambda: not talks)
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 async def said_back(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> bool:
@@ -106,8 +120,7 @@ async def test_who_is_connected_may_finish_before_envoy_ends(tmp_path: Path) -> 
             await until(made.admin.ready, lambda ready: not ready)
             assert await said_back(connection)
             assert made.pid == pid
-            connection[1].close()
-            await connection[1].wait_closed()
+            await hang_up(connection[1])
             await eventually(lambda: made.pid is None)
         assert made.restarts == 0
 
@@ -121,7 +134,7 @@ async def test_who_does_not_go_is_cut_off_in_the_end(tmp_path: Path) -> None:
             reader, writer = await asyncio.open_connection(ADDRESS, 29_012)
             assert await said_back((reader, writer))
         assert await reader.read() == b""
-        writer.close()
+        await hang_up(writer)
 
 
 async def test_connections_old_and_new_go_on_without_a_server(tmp_path: Path) -> None:
@@ -145,8 +158,7 @@ async def test_connections_old_and_new_go_on_without_a_server(tmp_path: Path) ->
                 assert await said_back(new)
             assert not second.sent
             for _, writer in (old, new):
-                writer.close()
-                await writer.wait_closed()
+                await hang_up(writer)
 
 
 def _holds(ads: AdsServer, type_url: str, name: str) -> bool:

@@ -144,6 +144,37 @@ def test_a_listener_waits_for_the_clusters_of_its_routes_and_their_secrets() -> 
     assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
 
 
+def test_a_listener_waits_for_a_cluster_that_will_never_have_its_secret() -> None:
+    stream = Stream(
+        cluster("web", "1", Reference(SECRET, "s")),
+        entry(SECRET, "s", "bad"),
+        listener("80", "1", WEB),
+    )
+    stream.answer()
+    stream.ask(SECRET, "s")
+    stream.answer("this is no key")
+    assert stream.open == []
+    stream.publish(
+        cluster("web", "1", Reference(SECRET, "s")),
+        entry(SECRET, "s", "2"),
+        listener("80", "1", WEB),
+    )
+    assert stream.settle()[-1] == (LISTENER, {"80": "1"}, ())
+
+
+def test_a_listener_waits_until_a_changed_cluster_has_its_endpoints_again() -> None:
+    need = Reference(ENDPOINTS, "web")
+    places = entry(ENDPOINTS, "web", "1")
+    stream = Stream(cluster("web", "1", need), places)
+    stream.ask(ENDPOINTS, "web")
+    stream.settle()
+    stream.publish(cluster("web", "2", need), places, listener("80", "1", WEB))
+    stream.answer()
+    assert sent(stream.open) == [(ENDPOINTS, {"web": "1"}, ())]
+    stream.answer()
+    assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
+
+
 def test_a_listener_waits_for_all_clusters_that_a_connection_may_choose() -> None:
     every, secret = Reference(CLUSTER, "west|*"), Reference(SECRET, "s")
     stream = Stream(
