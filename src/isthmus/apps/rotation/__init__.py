@@ -1,0 +1,1 @@
+"""Replaces the trust anchor of running clusters. Read ``driving`` first."""
