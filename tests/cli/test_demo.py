@@ -15,6 +15,7 @@ import pytest
 
 from isthmus.cli import main
 from isthmus.embedded.machine.ports import permitted
+from tests.support.processes import processes_in
 
 PATIENCE = 120.0  # seconds for a whole story on a busy machine
 MOVED = "" if permitted().at(80) == 80 else f":{permitted().at(80)}"
@@ -61,20 +62,6 @@ def steps(printed: str) -> list[tuple[str, str]]:
     for part in parts:
         typed, _, answer = part.partition("\n")
         found.append((typed, answer.partition("\n\n")[0]))
-    return found
-
-
-def processes_of(home: Path) -> list[str]:
-    """The command lines of processes that have to do with demos whose files are in ``home``."""
-    found = []
-    for one in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = one.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            where = os.readlink(one.with_name("cwd"))
-        except OSError:
-            continue
-        if str(home) in line or where.startswith(str(home)):
-            found.append(line)
     return found
 
 
@@ -151,7 +138,7 @@ def test_every_step_of_the_story_really_happens(home: Path) -> None:
     assert gone.endswith("no such name in east.cluster.local")
     assert next(told, None) is None
     assert list(home.iterdir()) == []
-    assert processes_of(home) == []
+    assert processes_in(home) == []
 
 
 def mirrors(answer: str, pods: int) -> dict[str, str]:

@@ -104,7 +104,8 @@ async def _get(client: Client, kind: Resource[JsonObject], namespace: str) -> st
     answer = await client.exchange.fetch(asked, client.limits.page_bytes)
     table: JsonObject = msgspec.json.decode(answer)
     if not table["rows"]:
-        return f"No resources found in {namespace} namespace."
+        where = f" in {namespace} namespace." if kind.namespaced else ""
+        return f"No resources found{where}"
     return render.table(table)
 
 

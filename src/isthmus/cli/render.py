@@ -95,9 +95,13 @@ def table(answer: JsonObject) -> str:
         if column.get("priority", 0) == 0
     ]
     rows = [[answer["columnDefinitions"][index]["name"].upper() for index in shown]]
-    rows += [[str(row["cells"][index]) for index in shown] for row in answer["rows"] or ()]
+    rows += [[_cell(row["cells"][index]) for index in shown] for row in answer["rows"] or ()]
     widths = [max(len(row[place]) for row in rows) + _GAP for place in range(len(shown))]
     lines = (
         "".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
     )
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: Json) -> str:
+    return "" if value is None else str(value)

@@ -14,6 +14,7 @@ from isthmus.model.errors import Permanent
 
 COUNT = 16
 _NETWORK = "127.251"
+_NAME = "isthmus.dev/block"
 
 
 class NoBlock(Permanent):
@@ -49,7 +50,7 @@ def claimed() -> Iterator[Block]:
     for number in range(COUNT):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as held:
             try:
-                held.bind(f"\0isthmus.dev/block/{number}")
+                held.bind(f"\0{_NAME}/{number}")
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
