@@ -20,6 +20,7 @@ import click
 from isthmus import __version__
 from isthmus.cli.demo import demo
 from isthmus.cli.proxy import proxy
+from isthmus.cli.rotate import rotate
 from isthmus.cli.trust import trust
 from isthmus.model.errors import IsthmusError, Transient
 from isthmus.model.identities import MESH_DOMAIN
@@ -167,6 +168,7 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
 cli.add_command(demo)
 cli.add_command(proxy)
 cli.add_command(trust)
+trust.add_command(rotate)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 LONGEST = timedelta(days=36500)
 
 
-def _lifetime(text: str) -> timedelta:
+def duration(text: str) -> timedelta:
     """Return how long a certificate shall hold: "365d", "24h"."""
     days = re.fullmatch(r"([0-9]{1,6})d", text)
     try:
@@ -49,7 +49,7 @@ def trust() -> None:
 @click.option(
     "--mesh-domain", default=MESH_DOMAIN, show_default=True, help="What all clusters' names end in."
 )
-@click.option("--lifetime", type=_lifetime, metavar="TIME", default="3650d", show_default=True)
+@click.option("--lifetime", type=duration, metavar="TIME", default="3650d", show_default=True)
 @click.option("--out", type=FOLDER, required=True, help="Where anchor.crt and anchor.key go.")
 def create(mesh_domain: str, lifetime: timedelta, out: Path) -> None:
     """Make the trust anchor that all clusters of a mesh share.
@@ -73,7 +73,7 @@ def create(mesh_domain: str, lifetime: timedelta, out: Path) -> None:
 @click.option("--cluster", required=True, help="What other clusters call it: west.")
 @click.option("--anchor", type=FOLDER, required=True, help="Where `trust create` put the anchor.")
 @click.option("--mesh-domain", help="Only for anchors that are not constrained to one.")
-@click.option("--lifetime", type=_lifetime, metavar="TIME", default="365d", show_default=True)
+@click.option("--lifetime", type=duration, metavar="TIME", default="365d", show_default=True)
 @click.option("--out", type=FOLDER, help="Write CLUSTER.crt and CLUSTER.key there.")
 @click.option(
     "--secret", metavar="FILE", help="Write the Secret for the cluster; - for standard output."
