@@ -98,6 +98,7 @@ def test_every_step_of_the_story_really_happens(home: Path) -> None:
 
     assert "serviceAccounts: [default/curl]" in next_answer("cat", "grant-east.yaml")
     assert next_answer("apply", "grant-east.yaml") == "grant.isthmus.dev/east created"
+    assert re.search(r"^east +east +True ", next_answer("get", "grants"), re.MULTILINE)
     link = next_answer("cat", "link-west.yaml")
     assert f"addresses: [{gateway}]" in link
     assert "credential" not in link.lower()

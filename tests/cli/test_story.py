@@ -71,7 +71,7 @@ async def test_a_port_that_was_moved_is_part_of_the_url_that_is_called() -> None
     )
 
 
-@pytest.mark.parametrize("part", [story.trust, story.installed, story.tell])
+@pytest.mark.parametrize("part", [story.trust, story.installed, story.tell, story.again])
 async def test_no_part_of_the_story_is_told_where_nothing_happens(
     part: Callable[[Stage], Awaitable[None]],
 ) -> None:

@@ -136,11 +136,13 @@ def test_a_story_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.skipif(not kubectl.found(), reason="no kubectl on this machine")
 def test_kubectl_exports_a_service_and_its_pods_can_be_called_by_name(running: Demo) -> None:
     binary = kubectl.found()[-1]
-    west = (binary, "--context", "west")
+    east, west = ((binary, "--context", name) for name in ("east", "west"))
+    running.run(*west, "label", "service", "nginx-svc", "mirror.linkerd.io/exported-")
+    for mirror in MIRRORS:
+        running.run(*east, "wait", "--for=delete", f"service/{mirror}", "--timeout=30s")
     running.run(*west, "label", "service", "nginx-svc", "mirror.linkerd.io/exported=true")
     labelled = running.run(*west, "get", "services", "-l", "mirror.linkerd.io/exported=true")
     assert re.search(r"^nginx-svc +ClusterIP +None +<none> +80/TCP", labelled, re.MULTILINE)
-    east = (binary, "--context", "east")
     for mirror in MIRRORS:
         running.run(*east, "wait", "--for=create", f"service/{mirror}", "--timeout=30s")
     # A mirror is there a moment before the egress listens for it.

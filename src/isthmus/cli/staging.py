@@ -1,6 +1,7 @@
 """The demo, put together: two clusters, what runs in them, the story, and their end."""
 
 import asyncio
+import os
 import shutil
 import signal
 import sys
@@ -84,8 +85,9 @@ async def run(page: Page, directory: Path | None, *, stay: bool, verbose: bool) 
             if not stay:
                 page.say("That is all. Both clusters end now; to keep them: isthmus demo --stay")
                 return
+            await story.again(stage)
             ended = _signalled()
-            _explain(page, site)
+            _explain(stage, site)
             await ended.wait()
         page.say("Both clusters are gone, and so is the kubeconfig.")
 
@@ -153,16 +155,28 @@ def _signalled() -> asyncio.Event:
     return ended
 
 
-def _explain(page: Page, site: _Site) -> None:
-    page.say("Both clusters are yours now, in another terminal. Their contexts are east and west:")
-    page.say(f"  export KUBECONFIG={quote(str(site.kubeconfig))}")
+def _explain(stage: story.Stage, site: _Site) -> None:
+    say, program = stage.page.say, _program()
+    say("Both clusters are yours now. Their contexts are east and west; in another terminal:")
+    say(f"  export KUBECONFIG={quote(str(site.kubeconfig))}")
+    say(f"  {program} demo call east/curl {stage.url('nginx-set-1.nginx-svc-west')}")
+    say(f"  {program} --context east check")
     if shutil.which("kubectl"):
-        page.say("  kubectl --context west label service nginx-svc mirror.linkerd.io/exported=true")
-        page.say("  kubectl --context east get services --watch")
-    page.say("  isthmus demo call east/curl http://nginx-set-1.nginx-svc-west")
-    page.say(f"Manifests and logs of the story are in {site.folder}")
-    page.say()
-    page.say("They stay until Ctrl-C.")
+        say("  kubectl --context west scale statefulset nginx-set --replicas=2")
+        say("  kubectl --context east get services --watch")
+    say(f"The files of the story, and the logs of all that runs, are in {site.folder}")
+    say()
+    say("They stay until Ctrl-C.")
+
+
+def _program() -> str:
+    """How to type our own command, where it may not be in the path."""
+    script = Path(sys.argv[0])
+    if shutil.which("isthmus"):
+        return "isthmus"
+    if script.name == "isthmus" and os.access(script, os.X_OK):
+        return quote(str(script))
+    return f"{quote(sys.executable)} -m isthmus"
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from isthmus.model.errors import Permanent
 PATIENCE = 60.0  # seconds until what should happen must have happened
 GLANCE = 0.1  # seconds between two looks at it
 
+_LABEL = "kubectl --context west label service nginx-svc mirror.linkerd.io/exported"
+
 Check: TypeAlias = Callable[[str], bool]
 
 
@@ -76,9 +78,16 @@ class Stage:
 
     async def call(self, pod: str, target: str, holds: Check) -> None:
         """Call a pod of west by its name, as ``pod`` of east."""
-        port = "" if self.port == 80 else f":{self.port}"
-        url = f"http://{target}.nginx-svc-west.default.svc.east.cluster.local{port}"
+        url = self.url(f"{target}.nginx-svc-west.default.svc.east.cluster.local")
         await self.see(f"isthmus demo call east/{pod} {url}", holds)
+
+    def url(self, host: str) -> str:
+        return f"http://{host}" + (f":{self.port}" if self.is_moved else "")
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether port 80 is root's, and answers elsewhere."""
+        return self.port != 80
 
 
 async def trust(stage: Stage) -> None:
@@ -117,13 +126,14 @@ async def tell(stage: Stage) -> None:
     await stage.do(
         "kubectl --context west apply -f grant-east.yaml", "grant.isthmus.dev/east created"
     )
+    await stage.see("kubectl --context west get grants", _row("east", accepted="True"))
 
     page.chapter("East imports what west exports. There is no credential in a Link")
     await stage.do("cat link-west.yaml", "kind: Link")
     await stage.do(
         "kubectl --context east apply -f link-west.yaml", "link.isthmus.dev/west created"
     )
-    await stage.see("kubectl --context east get links", _link(ready="True", gateway="True"))
+    await stage.see("kubectl --context east get links", _row("west", ready="True", gateway="True"))
 
     page.chapter("A StatefulSet in west, and two pods in east that may want to call it")
     await stage.do(
@@ -134,11 +144,13 @@ async def tell(stage: Stage) -> None:
     await stage.see("kubectl --context east get pods", _running(2))
 
     page.chapter("Export it")
-    label = "kubectl --context west label service nginx-svc mirror.linkerd.io/exported"
-    await stage.do(f"{label}=true", "service/nginx-svc labeled")
+    await stage.do(f"{_LABEL}=true", "service/nginx-svc labeled")
     await stage.see("kubectl --context east get services", _mirrors(3))
 
     page.chapter("Call a pod of west by its name, from a pod of east")
+    if stage.is_moved:
+        page.say(f"Low ports are root's on this machine, so that port 80 answers at {stage.port}:")
+        page.say()
     await stage.call("curl", "nginx-set-0", _answered_by("nginx-set-0"))
     page.say("It is that very pod that answers, and it is told who called: the URI at the end is")
     page.say("the identity that east's issuer vouches for and west's gateway has verified.")
@@ -151,7 +163,7 @@ async def tell(stage: Stage) -> None:
     page.chapter("West's gateway goes away. The mirrors stay")
     scale = "kubectl --context west -n isthmus scale deployment isthmus-gateway --replicas"
     await stage.do(f"{scale}=0", "deployment.apps/isthmus-gateway scaled")
-    await stage.see("kubectl --context east get links", _link(gateway="False"))
+    await stage.see("kubectl --context east get links", _row("west", gateway="False"))
     await stage.see("kubectl --context east get services", _mirrors(3))
     page.say("But they lead nowhere for now, so that callers hear of it at once:")
     page.say()
@@ -159,7 +171,7 @@ async def tell(stage: Stage) -> None:
 
     page.chapter("It comes back, and so do the answers")
     await stage.do(f"{scale}=1", "deployment.apps/isthmus-gateway scaled")
-    await stage.see("kubectl --context east get links", _link(gateway="True"))
+    await stage.see("kubectl --context east get links", _row("west", gateway="True"))
     await stage.call("curl", "nginx-set-0", _answered_by("nginx-set-0"))
 
     page.chapter("The StatefulSet grows, and its mirrors with it")
@@ -171,9 +183,16 @@ async def tell(stage: Stage) -> None:
     await stage.call("curl", "nginx-set-4", _answered_by("nginx-set-4"))
 
     page.chapter("What is not exported any more is gone")
-    await stage.do(f"{label}-", "service/nginx-svc unlabeled")
+    await stage.do(f"{_LABEL}-", "service/nginx-svc unlabeled")
     await stage.see("kubectl --context east get services", _mirrors(None))
     await stage.call("curl", "nginx-set-0", _has("no such name"))
+
+
+async def again(stage: Stage) -> None:
+    """Leave something to call to whoever stays."""
+    stage.page.chapter("For those who stay, it is exported once more")
+    await stage.do(f"{_LABEL}=true", "service/nginx-svc labeled")
+    await stage.see("kubectl --context east get services", _mirrors(5))
 
 
 def _rows(answer: str) -> dict[str, list[str]]:
@@ -198,13 +217,13 @@ def _running(pods: int) -> Check:
     return check
 
 
-def _link(**wanted: str) -> Check:
-    """The Link's columns, by their names, say what is wanted."""
+def _row(name: str, **wanted: str) -> Check:
+    """The columns of an object say what is wanted."""
 
     def check(answer: str) -> bool:
         head = answer.partition("\n")[0].lower().split()
-        row = dict(zip(head, _rows(answer).get("west", []), strict=False))
-        return all(row.get(name) == value for name, value in wanted.items())
+        row = dict(zip(head, _rows(answer).get(name, []), strict=False))
+        return all(row.get(column) == value for column, value in wanted.items())
 
     return check
 
