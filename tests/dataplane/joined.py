@@ -216,9 +216,10 @@ async def pair(
     *,
     grant: JsonObject | None = None,
     programs: Programs = PROGRAMS,
+    anchor: Signer | None = None,
 ) -> AsyncIterator[Pair]:
     """East, linked to west, which has a Grant for it."""
-    anchor = create_anchor(MESH_DOMAIN, datetime.now(UTC))
+    anchor = anchor or create_anchor(MESH_DOMAIN, datetime.now(UTC))
     async with (
         side("east", anchor, *east, programs=programs) as one,
         side("west", anchor, *west, programs=programs) as other,

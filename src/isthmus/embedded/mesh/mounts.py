@@ -1,5 +1,6 @@
 """What a kubelet would mount into our own pods, and how they then find their controller."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,12 +18,14 @@ from isthmus.kube.client import Client
 from isthmus.kube.requests import Call
 from isthmus.kube.resources import CONFIG_MAPS, SERVICE_ACCOUNTS, SERVICES, TOKEN_REQUESTS
 from isthmus.kube.transport import Request
+from isthmus.model.errors import IsthmusError
 from isthmus.model.names import ANCHORS, CONTROLLER, TRUST, audience
 from isthmus.model.objects import Key
 from isthmus.model.reviews import TokenRequest
 
 METRICS = 9991
 DRAIN = 1.0  # seconds; whoever calls from this machine is gone in no time
+LAG = 2.0  # seconds between two looks at what is mounted
 _LIFETIME = 365 * 24 * 3600  # seconds: nobody here replaces a token while its pod lives
 
 
@@ -41,7 +44,7 @@ def ours(
             config = await _config(cluster, client, site, role, Path(mounted))
             for place in (config.controller, config.ads):
                 await until(partial(listens, *place), f"the controller of {cluster}")
-            async with carry(config, site):
+            async with _kept(client, config.trust_file), carry(config, site):
                 await until(
                     partial(is_ready, f"http://{site.address}:{METRICS}/ready"),
                     f"the {role} of {cluster}",
@@ -53,6 +56,34 @@ def ours(
         "isthmus.dev/gateway": partial(proxy, role="gateway"),
         "isthmus.dev/egress": partial(proxy, role="egress"),
     }
+
+
+@asynccontextmanager
+async def _kept(client: Client, file: Path) -> AsyncIterator[None]:
+    """Replace what is mounted when the cluster has something else, as a kubelet does it."""
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(_follow(client, file))
+        try:
+            yield
+        finally:
+            following.cancel()
+
+
+async def _follow(client: Client, file: Path) -> None:
+    while True:
+        await asyncio.sleep(LAG)
+        try:
+            current = (await client.get(CONFIG_MAPS, Key(SYSTEM, TRUST))).data[ANCHORS]
+        except (IsthmusError, KeyError):
+            continue  # what is there stays
+        _replace(file, current)
+
+
+def _replace(file: Path, text: str) -> None:
+    if text != file.read_text():
+        beside = file.with_suffix(".new")
+        beside.write_text(text)
+        beside.replace(file)
 
 
 async def _config(
