@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from bench.kernel import processor_seconds
 from bench.meter import memory
 from bench.mirroring.clusters import server, source, stored
 from bench.mirroring.controller import controller
 from bench.mirroring.figures import Round, Sync
 from bench.mirroring.floor import Cost, Job, Post
-from bench.kernel import processor_seconds
 from bench.mirroring.replay import written
 from bench.trial import Failed, run
 from lab.controlplane import ControlPlane

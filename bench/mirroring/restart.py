@@ -5,11 +5,11 @@ import time
 import urllib.request
 from collections import Counter
 
+from bench.kernel import processor_seconds
 from bench.mirroring.clusters import server
 from bench.mirroring.cold import Trial, patience
 from bench.mirroring.controller import controller
 from bench.mirroring.figures import Restart
-from bench.kernel import processor_seconds
 from lab.controlplane import ControlPlane
 
 READS = frozenset({"GET", "LIST", "WATCH"})

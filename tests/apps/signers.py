@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from isthmus.apps.controller.authority import Authority
-from isthmus.apps.controller.signing import Signing
-from isthmus.apps.controller.tokens import Tokens
+from isthmus.apps.controller.certifying.authority import Authority
+from isthmus.apps.controller.certifying.signing import Signing
+from isthmus.apps.controller.certifying.tokens import Tokens
 from isthmus.apps.signed import Signed
 from isthmus.kube.resources import untyped
 from isthmus.kube.transport import Request, Response, Transport

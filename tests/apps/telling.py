@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from isthmus.apps.controller.authority import Authority
-from isthmus.apps.controller.calling import Calling
-from isthmus.apps.controller.carrying import Carrying
+from isthmus.apps.controller.carrying.calling import Calling
+from isthmus.apps.controller.carrying.exporting import Exporting
+from isthmus.apps.controller.carrying.outgoing import Carrying
+from isthmus.apps.controller.carrying.proxies import Proxies, Role, Sources
+from isthmus.apps.controller.certifying.authority import Authority
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.exporting import Exporting
-from isthmus.apps.controller.proxies import Proxies, Role, Sources
 from isthmus.model.grants import Grant, GrantSpec
 from isthmus.model.names import MANAGED_BY, SERVICE_NAME
 from isthmus.model.objects import (

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from isthmus.apps.controller.authority import NoAuthority
+from isthmus.apps.controller.certifying.authority import NoAuthority
 from isthmus.model.names import ISSUER, TRUST
 from isthmus.model.objects import ConfigMap, Secret
 from isthmus.pki.keys import chain_pem, key_pem, new_key

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.apps.controller.calling import LIVE, Calling
+from isthmus.apps.controller.carrying.calling import LIVE, Calling
 from isthmus.embedded.cluster import Cluster
 from isthmus.kube.client import Client
 from isthmus.kube.resources import PODS, untyped

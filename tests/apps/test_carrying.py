@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from isthmus.apps.controller.carrying import Carrying
+from isthmus.apps.controller.carrying.outgoing import Carrying
 from isthmus.apps.controller.config import Config
 from isthmus.model.links import Link
 from isthmus.model.objects import EndpointPort, EndpointSlice, Key, Service

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 import pytest
 from msgspec.structs import replace
 
+from isthmus.apps.controller.carrying.exporting import Exporting
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.exporting import Exporting
 from isthmus.catalogue.errors import Unavailable
 from isthmus.core.contest import API_SERVER
 from isthmus.model.grants import From, Grant, GrantSpec, To

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from isthmus.apps.controller.doubting import Doubting
+from isthmus.apps.controller.carrying.doubting import Doubting
 from isthmus.apps.controller.outside import Outside
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults import effects

@@ -13,9 +13,9 @@ import pytest
 from aiohttp import web
 
 from isthmus.apps import credentials
-from isthmus.apps.controller import front as fronts
-from isthmus.apps.controller.authority import Authority
-from isthmus.apps.controller.front import Front, Place, PortTaken
+from isthmus.apps.controller.certifying import front as fronts
+from isthmus.apps.controller.certifying.authority import Authority
+from isthmus.apps.controller.certifying.front import Front, Place, PortTaken
 from isthmus.apps.credentials import Credentials
 from isthmus.model.identities import Identity
 from isthmus.pki import bundle

@@ -3,10 +3,10 @@
 import asyncio
 from dataclasses import replace
 
+from isthmus.apps.controller.carrying.hearing import Hearing
+from isthmus.apps.controller.carrying.proxies import Role
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.hearing import Hearing
 from isthmus.apps.controller.outside import Outside
-from isthmus.apps.controller.proxies import Role
 from isthmus.core.status import Facts, status
 from isthmus.envoy.ads import AdsServer, Connected, Papers
 from isthmus.kube.client import Client

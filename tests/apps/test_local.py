@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.local import Local
+from isthmus.apps.controller.mirroring.local import Local
 from isthmus.model.links import LinkSpec
 from isthmus.model.objects import Key, Service, ServiceSpec
 from isthmus.runtime.cache import Cache, Gone, Put

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from isthmus.apps.controller.config import BadOption, Config
-from isthmus.apps.controller.expected import GONE, PATIENCE, Expected, Thing
 from isthmus.apps.controller.logs import JsonLines, Text
+from isthmus.apps.controller.mirroring.expected import GONE, PATIENCE, Expected, Thing
 from isthmus.model.objects import Key, Service
 from isthmus.model.times import seconds
 from isthmus.runtime.workqueue import Lane

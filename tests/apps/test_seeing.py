@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
+from isthmus.apps.controller.certifying.seeing import Seeing
+from isthmus.apps.controller.certifying.witness import Witness
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
-from isthmus.apps.controller.seeing import Seeing
-from isthmus.apps.controller.witness import Witness
 from isthmus.apps.signed import Using
 from isthmus.envoy.ads import AdsServer, Connected, Papers
 from isthmus.kube.client import Client

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from isthmus.apps.controller.measures import certificates
-from isthmus.apps.controller.refusal import Refused
-from isthmus.apps.controller.signing import Signing
-from isthmus.apps.controller.tokens import MEMORY, Tokens
+from isthmus.apps.controller.certifying.metrics import certificates
+from isthmus.apps.controller.certifying.refusal import Refused
+from isthmus.apps.controller.certifying.signing import Signing
+from isthmus.apps.controller.certifying.tokens import MEMORY, Tokens
 from isthmus.kube.client import Client
 from isthmus.pki import bundle
 from isthmus.pki.keys import csr, key_pem, new_key, read_certificates

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from isthmus.apps.controller.expected import Expected
-from isthmus.apps.controller.remote import Listing
-from isthmus.apps.controller.state import State
+from isthmus.apps.controller.linking.remote import Listing
+from isthmus.apps.controller.mirroring.expected import Expected
+from isthmus.apps.controller.mirroring.state import State
 from isthmus.core.plan import plan
 from isthmus.model import names
 from isthmus.model.actions import Action, Delete

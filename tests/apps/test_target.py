@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from isthmus.apps.controller.target import Target
+from isthmus.apps.controller.mirroring.target import Target
 from isthmus.model.links import LinkStatus
 from tests.support.builders import link
 

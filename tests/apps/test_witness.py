@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from isthmus.apps.controller.authority import Authority
-from isthmus.apps.controller.front import Front, Place
+from isthmus.apps.controller.certifying.authority import Authority
+from isthmus.apps.controller.certifying.front import Front, Place
+from isthmus.apps.controller.certifying.refusal import Reason, Refused
+from isthmus.apps.controller.certifying.witness import MOST, Witness
 from isthmus.apps.controller.outside import Outside
-from isthmus.apps.controller.refusal import Reason, Refused
-from isthmus.apps.controller.witness import MOST, Witness
 from isthmus.apps.credentials import Credentials
 from isthmus.apps.proxy.asking import Controller, Unsigned
 from isthmus.apps.signed import Current, Using

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from random import Random
 
-from isthmus.apps.controller.authority import Authority
+from isthmus.apps.controller.certifying.authority import Authority
 from isthmus.apps.controller.config import Config
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.names import ANCHORS, ISSUER, TRUST

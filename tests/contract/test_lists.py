@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.apps.controller.calling import LIVE
+from isthmus.apps.controller.carrying.calling import LIVE
 from tests.contract.objects import config, namespace, pod, secret, service
 from tests.contract.server import Server
 from tests.support.waiting import until

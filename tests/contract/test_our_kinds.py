@@ -5,9 +5,9 @@ import pytest
 
 from isthmus.model.links import Link, LinkSpec
 from isthmus.model.wire import Json, JsonObject
-from tests.contract.summary import HOW_TO_BUILD, IS_BUILT
 from tests.contract.objects import obj
 from tests.contract.server import Server
+from tests.contract.summary import HOW_TO_BUILD, IS_BUILT
 from tests.support.definitions import PLURALS, definition
 from tests.support.waiting import until
 

@@ -18,7 +18,7 @@ from google.protobuf import any_pb2
 from msgspec.structs import replace
 
 from isthmus.apps import freshness
-from isthmus.apps.controller import seeing
+from isthmus.apps.controller.certifying import seeing
 from isthmus.apps.proxy import keeper
 from isthmus.apps.rotation import planning
 from isthmus.apps.rotation.driving import Driver, look_at
@@ -142,7 +142,7 @@ def envoys() -> set[int]:
 
 
 @asynccontextmanager
-async def rotating(*, settle: int) -> AsyncIterator[Rotations]:
+async def rotating(*, settle: int, lively: float = 0.5) -> AsyncIterator[Rotations]:
     """Call 200 times a second all the while, and see that no proxy is started anew."""
     anchor = create_anchor(MESH_DOMAIN, datetime.now(UTC))
     async with pair(east=(CURL,), west=WEB, anchor=anchor) as two:
@@ -154,7 +154,7 @@ async def rotating(*, settle: int) -> AsyncIterator[Rotations]:
             await eventually(lambda: requests.answers.total() > RATE)
             before = envoys()
             for one in (*two.east.controllers, *two.west.controllers):
-                one.dataplane.seeing.lively = 0.5  # nothing is far away
+                one.dataplane.seeing.lively = lively
             yield Rotations(two, anchor, requests, settle)
             assert len(before) == 4
             assert envoys() == before
@@ -250,3 +250,26 @@ async def test_the_load_notices_an_issuer_that_comes_too_early() -> None:
         await east.client.merge_patch(CONFIG_MAPS, Key(SYSTEM, TRUST), {"data": {ANCHORS: both}})
         await issue(east, new)
         await eventually(lambda: here.requests.failures.total() > 0)
+
+
+@pytest.mark.usefixtures("haste")
+async def test_a_rotation_is_rolled_back_from_every_phase_under_load() -> None:
+    new = create_anchor(MESH_DOMAIN, datetime.now(UTC))
+    async with rotating(settle=1) as here:
+        for moment in ("distribute: waiting", "reissue: east", "drop: east"):
+            await here.stopped_at(moment, new)
+            assert await here.run(here.anchor, is_back=True)
+            await here.everybody_is_below(here.anchor)
+        await here.harms_nobody()
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("runner")  # which gives it the time that it takes
+async def test_a_rotation_in_no_haste() -> None:
+    new = create_anchor(MESH_DOMAIN, datetime.now(UTC))
+    async with rotating(settle=15, lively=seeing.LIVELY) as here:
+        for moment in ("distribute: waiting", "reissue: west"):
+            await here.stopped_at(moment, new)
+        assert await here.run(new)
+        await here.everybody_is_below(new)
+        await here.harms_nobody()

@@ -10,8 +10,8 @@ from random import Random
 from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 
-from isthmus.apps.controller.authority import Authority
-from isthmus.apps.controller.refusal import Refused
+from isthmus.apps.controller.certifying.authority import Authority
+from isthmus.apps.controller.certifying.refusal import Refused
 from isthmus.apps.credentials import Credentials
 from isthmus.apps.proxy.asking import Unsigned
 from isthmus.apps.proxy.files import Files

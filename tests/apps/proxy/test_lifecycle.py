@@ -14,10 +14,10 @@ from random import Random
 import pytest
 from aiohttp import web
 
-from isthmus.apps.controller.authority import Authority
-from isthmus.apps.controller.front import Front, Place
-from isthmus.apps.controller.signing import Signing
-from isthmus.apps.controller.tokens import Tokens
+from isthmus.apps.controller.certifying.authority import Authority
+from isthmus.apps.controller.certifying.front import Front, Place
+from isthmus.apps.controller.certifying.signing import Signing
+from isthmus.apps.controller.certifying.tokens import Tokens
 from isthmus.apps.proxy.asking import Controller, Unsigned
 from isthmus.apps.proxy.config import Config
 from isthmus.apps.proxy.files import Files

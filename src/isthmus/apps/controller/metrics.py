@@ -17,10 +17,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from isthmus.apps.controller import dataplane_metrics
-from isthmus.apps.controller.facts import refusals
-from isthmus.apps.controller.measures import certificates
-from isthmus.apps.controller.probes import BUCKETS
+from isthmus.apps.controller.carrying import metrics as dataplane_metrics
+from isthmus.apps.controller.certifying.metrics import certificates
+from isthmus.apps.controller.mirroring.facts import refusals
+from isthmus.apps.controller.mirroring.probes import BUCKETS
 from isthmus.model.times import parsed
 
 if TYPE_CHECKING:

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from isthmus.apps.controller.admin import serve
-from isthmus.apps.controller.carrying import OURS
+from isthmus.apps.controller.carrying.doubting import Doubting
+from isthmus.apps.controller.carrying.exporting import LOOSE, MARKED, Exporting, only_offered
+from isthmus.apps.controller.carrying.granting import Granting
+from isthmus.apps.controller.carrying.outgoing import OURS
+from isthmus.apps.controller.carrying.plane import DataPlane
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.dataplane import DataPlane
-from isthmus.apps.controller.doubting import Doubting
-from isthmus.apps.controller.expected import Expected
-from isthmus.apps.controller.exporting import LOOSE, MARKED, Exporting, only_offered
-from isthmus.apps.controller.granting import Granting
 from isthmus.apps.controller.lag import Lag
+from isthmus.apps.controller.linking.sessions import Sessions
+from isthmus.apps.controller.mirroring.expected import Expected
+from isthmus.apps.controller.mirroring.state import State
+from isthmus.apps.controller.mirroring.upkeep import Upkeep
+from isthmus.apps.controller.mirroring.writer import Writer
 from isthmus.apps.controller.outside import Outside, without_identity
-from isthmus.apps.controller.sessions import Sessions
-from isthmus.apps.controller.state import State
-from isthmus.apps.controller.upkeep import Upkeep
-from isthmus.apps.controller.writer import Writer
 from isthmus.kube.election import Election, StoredLease
 from isthmus.kube.lease import Candidate
 from isthmus.kube.reflect import Emit, Source, reflect

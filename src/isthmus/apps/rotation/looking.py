@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from cryptography import x509
 
-from isthmus.apps.controller.calling import LIVE
-from isthmus.apps.controller.trust import Unusable, read_anchors, read_issuer
+from isthmus.apps.controller.carrying.calling import LIVE
+from isthmus.apps.controller.certifying.trust import Unusable, read_anchors, read_issuer
 from isthmus.apps.rotation import kept
 from isthmus.apps.rotation.kept import Copy
 from isthmus.kube.client import Client

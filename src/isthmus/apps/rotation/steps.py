@@ -4,7 +4,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from isthmus.apps.controller.trust import CERTIFICATE, KEY
+from isthmus.apps.controller.certifying.trust import CERTIFICATE, KEY
 from isthmus.apps.rotation.looking import Look, Site
 from isthmus.kube.resources import CONFIG_MAPS, SECRETS
 from isthmus.model.errors import Permanent

@@ -1,0 +1,1 @@
+"""A session for each Link: reads its target, by its catalogue or by its API."""

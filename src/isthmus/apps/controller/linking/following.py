@@ -1,0 +1,178 @@
+"""Follows the catalogue of one target, and keeps the state in step with it.
+
+A connection that ends is no news: the next one begins with everything, which is compared with what
+was known. Only when no connection can be had does the link say so, and nothing else follows.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from contextlib import aclosing
+from dataclasses import replace
+from typing import assert_never
+
+from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.linking.meeting import identify, outcome
+from isthmus.apps.controller.linking.remote import Catalogued
+from isthmus.apps.controller.linking.second import is_confirmed, look_twice
+from isthmus.apps.controller.mirroring.state import State
+from isthmus.apps.controller.mirroring.target import Contact
+from isthmus.apps.controller.outside import Outside
+from isthmus.catalogue.following import Door, follow, snapshot
+from isthmus.catalogue.messages import Alive, Hello
+from isthmus.catalogue.reader import Changed, Heard, Reader, Snapshot
+from isthmus.core.dusk import Held
+from isthmus.model.errors import IsthmusError, Transient
+from isthmus.model.links import Gateway
+from isthmus.model.objects import Key
+from isthmus.runtime.backoff import Backoff, Retries
+from isthmus.runtime.cache import Gone, Listed, Put
+from isthmus.runtime.workqueue import Lane
+
+log = logging.getLogger(__name__)
+
+BACKOFF = Backoff(first=1.0, cap=60.0)
+HEALTHY = 60.0  # seconds of a connection that make failures before it forgotten
+STEADY = 5.0  # seconds after which one is worth a word, if the last word was about trouble
+RESOLVING = 10.0  # seconds for the gateway's names to be resolved before that is worth a word
+CONNECTED = Contact(True, "Connected", is_live=True)
+
+
+class NoAddress(Transient):
+    """There is no address of the gateway that we could connect to."""
+
+
+class Following:
+    """The session of one link that reads a catalogue; ends only by being cancelled."""
+
+    def __init__(self, uid: str, state: State, outside: Outside, config: Config) -> None:
+        self.answers: Counter[tuple[str, str, str]] = Counter()  # of API servers: nobody is asked
+        self.divergences = 0  # likewise
+        self._uid = uid
+        self._target = state.targets[uid]
+        self._state = state
+        self._outside = outside
+        self._config = config
+        self._remote = Catalogued()
+        self._is_adopted = False
+        self._followed: tuple[str, Gateway] | None = None  # what the connection leads to
+        self._connection: asyncio.Timeout | None = None
+        self._since = outside.clock.now()
+        self._steady_at = 0.0
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(
+                look_twice(self._state, self._target, self._outside, self._is_confirmed)
+            )
+            group.create_task(self._keep_following())
+
+    def refresh(self) -> None:
+        """Take in that the link may be another, and with it who may be followed, or where."""
+        target = self._target
+        wanted = (target.pinned, target.link.spec.gateway)
+        if self._followed is not None and (target.rival or self._followed != wanted):
+            self._begin_anew()
+
+    async def _keep_following(self) -> None:
+        clock, retries = self._outside.clock, Retries(BACKOFF, self._outside.random)
+        while True:
+            began = clock.now()
+            if self._target.contact.connected is False:
+                self._steady_at = began + STEADY
+            try:
+                await self._follow()
+            except IsthmusError as error:
+                self._fail(error)
+            if clock.now() - began >= HEALTHY:
+                retries.reset()
+            await clock.sleep(retries.failed())
+
+    async def _follow(self) -> None:
+        """Follow the catalogue over one connection."""
+        reader = Reader(self._target.link.cluster, self._config.mesh_domain)
+        try:
+            async with asyncio.timeout(None) as self._connection:
+                async with (
+                    self._outside.catalogue(self._door()) as chunks,
+                    aclosing(follow(chunks, reader)) as heard,
+                ):
+                    async for one in heard:
+                        self._hear(one)
+        except TimeoutError:
+            pass  # another connection is wanted
+        finally:
+            self._connection = self._followed = None
+
+    def _begin_anew(self) -> None:
+        if self._connection is not None:
+            self._connection.reschedule(asyncio.get_running_loop().time())
+
+    def _hear(self, heard: Heard) -> None:
+        match heard:
+            case Hello(uid=uid, cluster_domain=domain):
+                identify(self._state, self._target, uid)
+                self._followed = (uid, self._target.link.spec.gateway)
+                self._state.place(self._uid, domain)
+            case Snapshot(offers):
+                keys = self._remote.fold(Listed(tuple(offers.values())))
+                self._pass_on(keys, Lane.BULK)
+                self._praise()
+            case Changed(key, offer):
+                event = Gone(key) if offer is None else Put(offer)
+                self._pass_on(self._remote.fold(event), Lane.SINGLE)
+            case Alive():
+                self._praise()
+            case _:
+                assert_never(heard)
+
+    def _praise(self) -> None:
+        """Say that the catalogue is followed; after trouble, not before it has lasted a while,
+        lest a connection that breaks again and again be news each time."""
+        if self._is_adopted and self._outside.clock.now() >= self._steady_at:
+            self._state.meet(self._uid, CONNECTED)
+
+    def _pass_on(self, keys: set[Key], lane: Lane) -> None:
+        if self._is_adopted:
+            self._state.exported(self._uid, self._remote, keys, lane)
+        else:
+            self._is_adopted = True
+            self._state.adopt(self._uid, self._remote)
+
+    def _door(self) -> Door:
+        target = self._target
+        if not target.gateway_addresses:
+            raise NoAddress(f"link {target.link.cluster}: its gateway has no usable address")
+        return Door(
+            cluster=target.link.cluster,
+            addresses=target.gateway_addresses,
+            port=target.link.spec.gateway.port,
+        )
+
+    def _fail(self, error: IsthmusError) -> None:
+        log.info(
+            "catalogue not followed", extra={"link": self._target.link.cluster, "error": str(error)}
+        )
+        named = bool(self._target.link.spec.gateway.addresses)
+        waited = self._outside.clock.now() - self._since
+        if isinstance(error, NoAddress) and named and waited < RESOLVING:
+            return
+        self._state.meet(self._uid, replace(outcome(error), is_live=False))
+
+    async def _is_confirmed(self, held: Held) -> bool:
+        """Tell whether the catalogue, over another connection, says the same once more."""
+        link = self._target.link
+        try:
+            reader = Reader(link.cluster, self._config.mesh_domain)
+            async with self._outside.catalogue(self._door()) as chunks:
+                hello, read = await snapshot(chunks, reader)
+            identify(self._state, self._target, hello.uid)
+        except IsthmusError as error:
+            log.info("no second opinion", extra={"link": link.cluster, "error": str(error)})
+            return False
+        remote = Catalogued()
+        remote.fold(Listed(tuple(read.offers.values())))
+        agreed = is_confirmed(held, remote, link)
+        if not agreed:
+            self._begin_anew()  # one of the two is wrong; a third will tell which
+        return agreed

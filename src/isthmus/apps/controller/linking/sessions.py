@@ -1,0 +1,98 @@
+"""One session for each link, and each in its own compartment.
+
+Nothing that a target does can reach the session of another: they share no connection, no limit
+and no waiting. Only a bug in our own code goes further, and ends the process.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.linking.following import Following
+from isthmus.apps.controller.linking.session import Session
+from isthmus.apps.controller.mirroring.prober import Prober
+from isthmus.apps.controller.mirroring.probes import Probes
+from isthmus.apps.controller.mirroring.state import State
+from isthmus.apps.controller.mirroring.target import Target
+from isthmus.apps.controller.outside import Outside
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    session: Session | Following
+    task: asyncio.Task[None]
+    way: tuple[str, str]  # by which it reads
+
+
+@dataclass(frozen=True, slots=True)
+class Probing:
+    task: asyncio.Task[None]
+    cluster: str
+
+
+class Sessions:
+    """Starts, refreshes and ends sessions as links come, change and go."""
+
+    def __init__(self, state: State, outside: Outside, config: Config) -> None:
+        self.probes = Probes()
+        self._state = state
+        self._outside = outside
+        self._config = config
+        self._running: dict[str, Running] = {}
+        self._probing: dict[str, Probing] = {}
+        self._changed = asyncio.Event()
+
+    @property
+    def by_cluster(self) -> Mapping[str, Session | Following]:
+        """The sessions that run, by the names of their targets."""
+        return {
+            target.link.cluster: self._running[uid].session
+            for uid, target in self._state.targets.items()
+            if uid in self._running
+        }
+
+    def refresh(self) -> None:
+        """Take in that links may have changed."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                self._end_unwanted()
+                for target in self._state.targets.values():
+                    self._attend(target, group.create_task)
+
+    def _end_unwanted(self) -> None:
+        for uid, running in list(self._running.items()):
+            target = self._state.targets.get(uid)
+            if target is None or target.is_ending or _way(target) != running.way:
+                del self._running[uid]
+                running.task.cancel()
+        for uid, probing in list(self._probing.items()):
+            if uid not in self._state.targets:
+                del self._probing[uid]
+                self.probes.forget(probing.cluster)
+                probing.task.cancel()
+
+    def _attend(self, target: Target, start: Callable[..., asyncio.Task[None]]) -> None:
+        cluster = target.link.cluster
+        if target.uid not in self._probing:
+            prober = Prober(target, self._state, self._outside, self._config, self.probes)
+            self._probing[target.uid] = Probing(start(prober.run()), cluster)
+        if target.is_ending:
+            return
+        if target.uid in self._running:
+            self._running[target.uid].session.refresh()
+        else:
+            reads = Session if target.link.spec.via == "api" else Following
+            session = reads(target.uid, self._state, self._outside, self._config)
+            task = start(session.run(), name=f"link {cluster}")
+            self._running[target.uid] = Running(session, task, _way(target))
+
+
+def _way(target: Target) -> tuple[str, str]:
+    """Return what a session is made for; with another, another takes its place."""
+    return target.link.spec.via, target.link.spec.credentials_secret
