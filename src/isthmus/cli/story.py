@@ -136,6 +136,8 @@ async def tell(stage: Stage) -> None:
     await stage.see("kubectl --context east get links", _row("west", ready="True", gateway="True"))
 
     page.chapter("A StatefulSet in west, and two pods in east that may want to call it")
+    page.say("A small HTTP server stands in for nginx; it says who it is, and what it is told.")
+    page.say()
     await stage.do(
         "kubectl --context west apply -f nginx.yaml", "statefulset.apps/nginx-set created"
     )
