@@ -78,7 +78,7 @@ def test_a_gateway_that_moves_is_told_once() -> None:
     heard.list_all(WEST)
     heard.gateways[WEST.uid] = ("10.0.0.9",)
     for _ in range(2):
-        heard.carrying.refresh()
+        heard.carrying.moved(WEST.uid)
     assert heard.told == [frozenset()]
     assert [one.address for one in heard.carrying.peers["west"].places] == ["10.0.0.9"]
 

@@ -158,7 +158,7 @@ async def test_where_nobody_knows_the_gateways_proxies_keep_those_that_they_have
         assert names(found, ENDPOINTS) == []
         assert "west|shop/curl" in names(found, CLUSTER)
         made.gateways[WEST.uid] = ("10.0.0.9",)
-        made.sources.carrying.refresh()
+        made.sources.carrying.moved(WEST.uid)
         await made.settle()
         assert names(made.last("egress"), ENDPOINTS) == ["west"]
 

@@ -181,7 +181,7 @@ class Controller:
 
     def _touch(self, uid: str) -> None:
         self.upkeep.touch(uid)
-        self.dataplane.carrying.refresh()
+        self.dataplane.carrying.moved(uid)
 
     def _gateways(self, uid: str) -> tuple[str, ...]:
         """Return where the gateways of a link are, as far as that is known."""

@@ -86,7 +86,9 @@ class Exporting:
     # What this cluster's watches say.
 
     def fold_services(self, event: Event[Key, Service]) -> None:
-        self._update(change.key for change in self._services.fold(only_offered(event)))
+        changed = {change.key for change in self._services.fold(only_offered(event))}
+        if changed or self._stale:  # most Services are not offered, and follow each other closely
+            self._update(changed)
 
     def fold_marked(self, event: Event[Key, EndpointSlice]) -> None:
         self._fold_slices(self._marked, event)

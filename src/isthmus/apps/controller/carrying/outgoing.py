@@ -38,6 +38,7 @@ class Carrying:
         self._owned = self._services.index(lambda one: (mirror.owner(one.metadata),))
         self._slices_of = self._slices.index(service_of)
         self._peers: dict[str, Peer] = {}
+        self._places: dict[str, tuple[str, ...]] = {}  # of gateways, by the link's UID
         self._wanted: dict[Key, tuple[Outbound, ...]] = {}  # before two want one port
         self._claimants: dict[int, set[Key]] = {}
         self._outbound: dict[Key, tuple[Outbound, ...]] = {}
@@ -78,11 +79,17 @@ class Carrying:
             if len(both) == 1 or len({(one.uid, egress.carries(one)) for one in both}) > 1:
                 self._update({key for one in both for key in self._owned[one.uid]})
         self._update(())
-        self.refresh()
+        self._refresh()
 
-    def refresh(self) -> None:
-        """Take in that links' gateways may be somewhere else."""
-        found = map(self._peer, self._links.objects.values())
+    def moved(self, uid: str) -> None:
+        """Take in that a link's gateways may be somewhere else; mostly they are not."""
+        if self._places.get(uid, ()) != self._gateways(uid):
+            self._refresh()
+
+    def _refresh(self) -> None:
+        links = self._links.objects.values()
+        self._places = {one.uid: self._gateways(one.uid) for one in links}
+        found = map(self._peer, links)
         peers = {one.link: one for one in found if one is not None}
         if peers != self._peers:
             self._peers = peers
