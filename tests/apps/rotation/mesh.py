@@ -226,15 +226,13 @@ async def mesh(*names: str, seed: int = 1) -> AsyncIterator[Mesh]:
                     GRANTS, {"metadata": {"name": other}, "spec": {"cluster": other}}
                 )
     made = Mesh(towns)
-    parts = [town.live() for town in towns.values()] + [made.watch()]
-    tasks = [asyncio.create_task(part) for part in parts]
-    await asyncio.sleep(1)
-    try:
-        yield made
-    finally:
-        failed = [task.exception() for task in tasks if task.done()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    assert failed == []
+    async with asyncio.TaskGroup() as group:
+        parts = [town.live() for town in towns.values()] + [made.watch()]
+        tasks = [group.create_task(part) for part in parts]
+        await asyncio.sleep(1)
+        try:
+            yield made
+        finally:
+            for task in tasks:
+                task.cancel()
     assert list(made.strangers()) == []
