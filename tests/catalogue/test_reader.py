@@ -134,3 +134,11 @@ def test_more_than_the_limits_is_refused(limits: Limits) -> None:
 def test_fields_of_later_versions_are_skipped() -> None:
     later = b'{"type":"alive","since":"yesterday"}\n'
     assert heard(BEGIN, later) == [HELLO, Alive()]
+
+
+def test_a_line_that_is_no_message_does_not_get_into_the_log() -> None:
+    hostile = line(HELLO).replace(b"hello", b"\\u001b[2J" + b"A" * 100_000)
+    with pytest.raises(Garbled) as error:
+        heard(hostile)
+    assert len(str(error.value)) < 400
+    assert str(error.value).isprintable()

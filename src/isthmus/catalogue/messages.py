@@ -14,9 +14,11 @@ from isthmus.catalogue.errors import Garbled
 from isthmus.core.offer import Offer
 from isthmus.model.exports import Export, Refused
 from isthmus.model.objects import Key, Value
+from isthmus.model.quoting import one_line
 
 VERSION = 1
 HEARTBEAT = 10.0  # seconds of silence after which the server says that it is there
+LONGEST_REASON = 200  # characters of why a line cannot be read
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -79,7 +81,9 @@ def message(text: bytes) -> Message:
     try:
         return _decoder.decode(text)
     except UNREADABLE as error:
-        raise Garbled(f"a line is no message of a catalogue: {error}") from None
+        # The error may quote the line, which is as long as its sender likes.
+        why = one_line(str(error), LONGEST_REASON)
+        raise Garbled(f"a line is no message of a catalogue: {why}") from None
 
 
 def offering(offer: Offer) -> bytes:

@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from isthmus.cli.checks import Check, failed
-from isthmus.kube.quoting import one_line
+from isthmus.model.quoting import one_line
 from isthmus.model.wire import Json, JsonObject
 
 _MARKS = {

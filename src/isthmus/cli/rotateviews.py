@@ -8,7 +8,7 @@ from isthmus.apps.rotation.looking import Look, noted
 from isthmus.apps.rotation.planning import Looks
 from isthmus.cli import render
 from isthmus.embedded.tables.table import age
-from isthmus.kube.quoting import one_line
+from isthmus.model.quoting import one_line
 from isthmus.model.times import second_time
 from isthmus.model.wire import JsonObject
 from isthmus.pki import bundle

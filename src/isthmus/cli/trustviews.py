@@ -9,8 +9,8 @@ from cryptography import x509
 
 from isthmus.cli import render, trustfiles
 from isthmus.embedded.tables.table import age
-from isthmus.kube.quoting import one_line
 from isthmus.model.errors import Permanent
+from isthmus.model.quoting import one_line
 from isthmus.model.times import second_time
 from isthmus.model.wire import JsonObject
 from isthmus.pki import bundle

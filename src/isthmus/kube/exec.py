@@ -23,7 +23,7 @@ from isthmus.kube.document import Place, shown
 from isthmus.kube.errors import BadConfig
 from isthmus.kube.pem import check_pair
 from isthmus.kube.plugin import Plugin
-from isthmus.kube.quoting import one_line
+from isthmus.model.quoting import one_line
 from isthmus.model.wire import JsonObject
 from isthmus.runtime.clock import Clock
 

@@ -25,8 +25,8 @@ from isthmus.kube.errors import (
     Unauthorized,
     Unavailable,
 )
-from isthmus.kube.quoting import one_line
 from isthmus.model.errors import IsthmusError
+from isthmus.model.quoting import one_line
 
 LONGEST_PAUSE = 60.0  # seconds; a server that wishes for more is asked again after this
 LONGEST_QUOTE = 300  # characters of a server's own message

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig
-from isthmus.kube.quoting import one_line
+from isthmus.model.quoting import one_line
 
 LONGEST_NAME = 100  # characters of a name in a certificate that are shown
 LOOK = 5.0  # seconds for a second look at a certificate that was not accepted

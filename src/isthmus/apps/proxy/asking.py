@@ -27,9 +27,9 @@ from isthmus.apps.signed import (
     Using,
 )
 from isthmus.kube.credentials import read_token
-from isthmus.kube.quoting import one_line
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
+from isthmus.model.quoting import one_line
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.keys import chain_pem
 

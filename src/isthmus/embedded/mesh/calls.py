@@ -15,10 +15,10 @@ from isthmus.embedded.mesh.installed import NAME_SERVER
 from isthmus.embedded.mesh.lookups import addresses
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
-from isthmus.kube.quoting import one_line
 from isthmus.kube.resources import SERVICES
 from isthmus.model.errors import Permanent
 from isthmus.model.objects import Key
+from isthmus.model.quoting import one_line
 
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 LARGEST = 1 << 20  # bytes of an answer that are shown
