@@ -147,13 +147,17 @@ def test_pods_that_are_published_unready_are_served_unready() -> None:
         "metadata.google.internal",
         "10.0.0.1",
         "::ffff:10.0.0.9",
+        "64:ff9b::10.0.0.1",
+        "64:ff9b::10.0.0.9",
+        "2002:a00:9::",
+        "fd00::9%1",
     ],
 )
 def test_addresses_that_no_pod_has_are_never_served(address: str) -> None:
     site = Site(
         domain="west.cluster.local",
         closed=frozenset({Place(address="10.0.0.1", port=8080)}),
-        closed_hosts=frozenset({"10.0.0.9"}),
+        closed_hosts=frozenset({"10.0.0.9", "fd00::9"}),
     )
     for family in ("IPv4", "IPv6"):
         assert served(WEB, [slices(endpoint(address), family=family)], site)[WEB_80] == []

@@ -34,7 +34,8 @@ class Site:
 
     def admits(self, place: Place) -> bool:
         refused = addresses.refusal(place.address, allow_loopback=self.allow_loopback)
-        return refused is None and not (place in self.closed or place.address in self.closed_hosts)
+        there = _reached(place)
+        return refused is None and not (there in self.closed or there.address in self.closed_hosts)
 
 
 def inbound(
@@ -80,12 +81,12 @@ def site(
         for port in service.spec.ports
         if ip is not None
     )
-    own = _occupied(ours)
+    own = frozenset(map(_reached, _occupied(ours)))
     # On a loopback address there are others beside us, so that only the very ports are closed.
     hosts = frozenset(one.address for one in own if not ip_address(one.address).is_loopback)
     return Site(
         domain=domain,
-        closed=virtual | _occupied(slices) | own,
+        closed=frozenset(map(_reached, virtual | _occupied(slices))) | own,
         closed_hosts=hosts,
         allow_loopback=allow_loopback,
     )
@@ -183,6 +184,16 @@ def _canonical(address: str) -> str | None:
         return None
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
     return str(mapped or found)
+
+
+def _reached(place: Place) -> Place:
+    """Return where packets to ``place`` arrive, which may be written in more than one way."""
+    return replace(place, address=_destination(place.address))
+
+
+@lru_cache(maxsize=4096)
+def _destination(address: str) -> str:
+    return str(addresses.meant(address) or address)
 
 
 def _order(place: Place) -> tuple[str, int]:
