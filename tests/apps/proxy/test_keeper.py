@@ -288,6 +288,20 @@ async def test_a_directory_that_cannot_be_written_is_named_and_tried_again(
         assert here.secret("own").tls_certificate.private_key.inline_bytes
 
 
+async def test_a_key_that_could_not_be_put_in_its_place_is_not_left_beside_it(
+    tmp_path: Path,
+) -> None:
+    here = await held(given(ABOVE, EAST), ABOVE, tmp_path)
+    async with here.running() as keeper:
+        assert keeper.own is not None
+        (here.directory / "own.pb").unlink()
+        (here.directory / "own.pb").mkdir()  # nothing can be moved there
+        with pytest.raises(CannotWrite, match=r"own\.pb"):
+            Files(here.directory).write_own(keeper.own)
+        assert not (here.directory / "own.new").exists()
+        (here.directory / "own.pb").rmdir()
+
+
 async def test_no_key_is_ever_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     here = await held(given(ABOVE, EAST), ABOVE, tmp_path)

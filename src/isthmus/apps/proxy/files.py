@@ -5,6 +5,7 @@ else, from the first byte on.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from envoy.service.discovery.v3 import discovery_pb2
@@ -60,4 +61,6 @@ class Files:
                 file.write(answer.SerializeToString())
             beside.replace(path)
         except OSError as error:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
             raise CannotWrite(f"{path}: {error.strerror}") from None
