@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from isthmus.apps.controller.carrying.hearing import Hearing
+from isthmus.apps.controller.carrying.hearing import MOST, Hearing
 from isthmus.apps.controller.carrying.proxies import Role
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
@@ -84,6 +84,24 @@ async def test_what_a_gateway_refuses_is_one_event_at_the_service() -> None:
     assert event["regarding"]["name"] == "web-1"
     assert f"Cluster {authority}: bad {authority}" in event["note"]
     assert complaints == [{}] * 3
+
+
+async def test_of_many_refusals_each_becomes_an_event_though_not_all_at_once() -> None:
+    east = place("east")
+    await east.create(PLAIN_NAMESPACES, {"metadata": {"name": "shop"}})
+    async with told() as made:
+        made.tell(mirrored(), exports=MOST + 2)
+        await made.settle()
+        heard = hearing(made, east.client)
+        task = asyncio.create_task(heard.run(lambda _: None))
+        await made.settle()
+        for number in range(MOST + 2):
+            refuse(heard, made, "gateway", CLUSTER, f"web-{number}.shop.svc.cluster.local:80")
+        await made.settle()
+        task.cancel()
+        await asyncio.wait({task})
+    concerned = [event["regarding"]["name"] for event in await east.all(EVENTS)]
+    assert sorted(concerned) == sorted(f"web-{number}" for number in range(MOST + 2))
 
 
 async def test_a_refusal_stands_in_the_links_status_until_it_is_over() -> None:

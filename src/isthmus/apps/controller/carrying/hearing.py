@@ -50,9 +50,13 @@ class Hearing:
             news.clear()
             complain(self.by_link())
             found = self.by_service()
-            for key in [key for key in found if before.get(key) != found[key]][:MOST]:
+            fresh = [key for key in found if before.get(key) != found[key]]
+            for key in fresh[:MOST]:
                 await self._note(key, found[key])
-            before = found
+            later = set(fresh[MOST:])
+            before = {key: text for key, text in found.items() if key not in later}
+            if later:
+                news.set()
 
     def by_link(self) -> Mapping[str, tuple[str, ...]]:
         """Return what egress proxies refuse, by the names of the links that it is for."""
