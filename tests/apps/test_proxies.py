@@ -36,7 +36,7 @@ async def test_a_gateway_is_told_what_is_exported_and_an_egress_what_is_mirrored
         assert names(found, SCOPED_ROUTES) == ["catalogue", "probe", *ports]
         assert names(found, SECRET) == ["anchors"]
         found = made.last("egress")
-        assert names(found, CLUSTER) == ["identify", "nowhere", "west|shop/curl"]
+        assert names(found, CLUSTER) == ["identify", "west:tcp|shop/curl", "west|shop/curl"]
         assert names(found, SECRET) == ["account/shop/curl", "anchors"]
         assert len(names(found, LISTENER)) == 2
 
@@ -131,7 +131,7 @@ async def test_an_account_whose_last_pod_is_gone_loses_its_certificate_and_clust
         await made.settle()
         found = made.last("egress")
         assert names(found, SECRET) == ["account/shop/curl", "anchors"]
-        assert names(found, CLUSTER) == ["identify", "nowhere", "west|shop/curl"]
+        assert names(found, CLUSTER) == ["identify", "west:tcp|shop/curl", "west|shop/curl"]
 
 
 async def test_a_new_anchor_reaches_both_roles_and_renews_every_certificate() -> None:
@@ -170,7 +170,7 @@ async def test_a_link_that_goes_takes_everything_of_it_along() -> None:
         made.sources.carrying.fold_links(Gone(WEST.metadata.key))
         await made.settle()
         found = made.last("egress")
-        assert names(found, CLUSTER) == ["identify", "nowhere"]
+        assert names(found, CLUSTER) == ["identify"]
         assert (names(found, ENDPOINTS), names(found, ROUTES)) == ([], [])
         assert names(found, LISTENER) == ["identify"]
 

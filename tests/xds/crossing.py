@@ -26,7 +26,7 @@ from isthmus.model.routes import (
     Protocol,
 )
 from isthmus.pki.keys import chain_pem
-from isthmus.xds import secrets
+from isthmus.xds import secrets, tunnels
 from isthmus.xds.egress import accounts, egress
 from isthmus.xds.gateway import Site, gateway
 from isthmus.xds.resources import Resources, together
@@ -61,6 +61,7 @@ SERVICES: Mapping[str, tuple[Protocol, int]] = {
     "flood": ("tcp", 7004),
     "half": ("tcp", HALF_DEAD),
     "open": ("http", 7002),  # to all accounts of a namespace
+    "open-echo": ("tcp", 7001),
     "private": ("tcp", 7001),
     "private-web": ("http", 7002),
 }
@@ -79,6 +80,7 @@ LISTENERS: Mapping[str, tuple[int, str, Protocol]] = {
 
 GRANTED = {
     "open": Callers(prefixes=("spiffe://east.isthmus/ns/default/",)),
+    "open-echo": Callers(prefixes=("spiffe://east.isthmus/ns/default/",)),
     "private": Callers(),
     "private-web": Callers(),
 }
@@ -238,16 +240,29 @@ async def heard(service: str, caller: str = CURL) -> str:
 @asynccontextmanager
 async def knock(shown: pki.Credentials | None, **options: object) -> AsyncIterator[Line]:
     """Come to the gateway without an egress, with TLS and whatever certificate."""
+    context = _context(shown, "http/1.1")
+    for name, value in options.items():
+        setattr(context, name, value)
+    async with _line(GATEWAY, 4143, ssl=context) as line:
+        yield line
+
+
+@asynccontextmanager
+async def tunnel(shown: pki.Credentials | None, asked: str) -> AsyncIterator[Line]:
+    """Ask the gateway for a tunnel without an egress, with whatever certificate and name."""
+    context = _context(shown, tunnels.PROTOCOL)
+    async with _line(GATEWAY, 4143, ssl=context, server_hostname=asked) as line:
+        yield line
+
+
+def _context(shown: pki.Credentials | None, protocol: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(cadata=chain_pem(pki.anchor().certificate).decode())
-    context.set_alpn_protocols(["http/1.1"])
-    for name, value in options.items():
-        setattr(context, name, value)
+    context.set_alpn_protocols([protocol])
     if shown:
         load(context, shown)
-    async with _line(GATEWAY, 4143, ssl=context) as line:
-        yield line
+    return context
 
 
 def load(context: ssl.SSLContext, shown: pki.Credentials) -> None:

@@ -23,6 +23,7 @@ from isthmus.xds.resources import (
     Resources,
 )
 from isthmus.xds.snapshot import dangling, snapshot
+from isthmus.xds.tunnels import server_name
 from tests.support.envoy_files import message
 from tests.xds import routes
 
@@ -144,7 +145,6 @@ ELSEWHERE = Place(address="10.2.0.7", port=8080)
         pytest.param(replace(WEB, callers=Callers()), [SCOPED_ROUTES], id="another grant"),
         pytest.param(replace(WEB, places=(ELSEWHERE,)), [ENDPOINTS], id="other pods"),
         pytest.param(replace(WEB, protocol="http2"), [CLUSTER], id="another HTTP"),
-        pytest.param(replace(WEB, protocol="tcp"), [CLUSTER, SCOPED_ROUTES], id="no HTTP"),
         pytest.param(None, [CLUSTER, ENDPOINTS, SCOPED_ROUTES], id="no export"),
     ],
 )
@@ -157,6 +157,42 @@ def test_one_changed_export_changes_only_what_is_its_own(
         routes.whole_gateway(replace(routes.GATEWAY, inbound=(WEB, *others))),
         routes.whole_gateway(replace(routes.GATEWAY, inbound=now)),
     ) == {(type_url, WEB.authority) for type_url in expected}
+
+
+DOOR = f"tunnel|{server_name(WEB.authority)}"
+
+
+@pytest.mark.parametrize(
+    "after, expected",
+    [
+        pytest.param(replace(WEB, callers=Callers()), {(LISTENER, DOOR)}, id="another grant"),
+        pytest.param(
+            replace(WEB, places=(ELSEWHERE,)), {(ENDPOINTS, WEB.authority)}, id="other pods"
+        ),
+        pytest.param(
+            None,
+            {
+                (CLUSTER, WEB.authority),
+                (ENDPOINTS, WEB.authority),
+                (CLUSTER, DOOR),
+                (LISTENER, DOOR),
+            },
+            id="no export",
+        ),
+    ],
+)
+def test_a_port_for_connections_has_a_door_of_its_own(
+    after: Inbound | None, expected: set[tuple[str, str]]
+) -> None:
+    before = replace(WEB, protocol="tcp")
+    now = () if after is None else (replace(after, protocol="tcp"),)
+    assert (
+        changed(
+            routes.whole_gateway(replace(routes.GATEWAY, inbound=(before,))),
+            routes.whole_gateway(replace(routes.GATEWAY, inbound=now)),
+        )
+        == expected
+    )
 
 
 POD = {"10.1.0.9": "default/curl"}

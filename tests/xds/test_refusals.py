@@ -11,11 +11,23 @@ from msgspec.structs import replace
 from isthmus.model.routes import Place
 from isthmus.pki.keys import chain_pem
 from isthmus.xds.gateway import CATALOGUE_HOST, CATALOGUE_PATH, PROBE_HOST, PROBE_PATH
+from isthmus.xds.tunnels import server_name
 from tests.support import pki
 from tests.support.servers import Server
 from tests.support.waiting import until
 from tests.xds import crossing
-from tests.xds.crossing import CURL, OTHER, STRANGER, Crossing, authority, call, heard, knock, pod
+from tests.xds.crossing import (
+    CURL,
+    OTHER,
+    STRANGER,
+    Crossing,
+    authority,
+    call,
+    heard,
+    knock,
+    pod,
+    tunnel,
+)
 
 pytestmark = [pytest.mark.real, pytest.mark.sockets, pytest.mark.usefixtures("both")]
 
@@ -23,6 +35,20 @@ REQUEST = "GET / HTTP/1.1\nhost: shop.example"
 KNOWN = pki.credentials(crossing.CURL_ID)
 REFUSED = "http.gateway.no_route"
 DENIED = "http.gateway.rbac.denied"
+NO_TUNNEL = "tcp.tunnels.downstream_cx_no_route"
+CLOSED_DOOR = "listener.doors.no_filter_chain_match"
+
+
+# Made by an issuer that strays, yet within its own cluster, or by the anchor: such a certificate
+# can say nothing that a proper one of theirs could not. Our own verifier refuses them, Envoy has
+# no means to. Whoever signs them could as well sign a proper one.
+NOTHING_GAINED = {
+    "for clients only",
+    "for nothing in particular",
+    "a leaf that is an authority",
+    "by the anchor itself",
+    "unconstrained issuer",
+}
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +94,10 @@ async def test_a_request_is_refused_and_counted(
 @pytest.mark.parametrize(
     "service, caller, counted",
     [
-        pytest.param("private", CURL, DENIED, id="not granted"),
-        pytest.param("echo", OTHER, DENIED, id="granted to another account"),
-        pytest.param("missing", CURL, REFUSED, id="not exported"),
-        pytest.param("web as bytes", CURL, REFUSED, id="exported as requests"),
+        pytest.param("private", CURL, CLOSED_DOOR, id="not granted"),
+        pytest.param("echo", OTHER, CLOSED_DOOR, id="granted to another account"),
+        pytest.param("missing", CURL, NO_TUNNEL, id="not exported"),
+        pytest.param("web as bytes", CURL, NO_TUNNEL, id="exported as requests"),
     ],
 )
 async def test_a_connection_is_refused_and_counted(
@@ -104,6 +130,7 @@ ECHO, WEB, PRIVATE = authority("echo"), authority("web"), authority("private")
     [
         pytest.param(connecting(PRIVATE, ECHO), "404", id="a destination that is not the header's"),
         pytest.param(connecting(ECHO, PRIVATE), "404", id="a header that is not the destination's"),
+        pytest.param(connecting(ECHO, ECHO), "404", id="a tunnel through HTTP"),
         pytest.param(connecting(WEB, WEB), "404", id="a tunnel to what takes requests"),
         pytest.param(connecting("127.0.0.1:7001", "127.0.0.1:7001"), "404", id="an address"),
         pytest.param(connecting("169.254.169.254:80", ECHO), "404", id="metadata"),
@@ -147,13 +174,68 @@ async def test_whoever_comes_to_the_gateway_itself_gets_no_further(
 
 async def test_the_very_same_way_is_open_to_what_is_right() -> None:
     """Otherwise the table above could pass for the wrong reasons."""
-    async with pod(crossing.echo, 7001), knock(KNOWN) as line:
-        await line.say(connecting(ECHO, ECHO).replace("\n", "\r\n") + "\r\n\r\n")
-        head = await line.reader.readuntil(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200 ")
-        assert await line.hear() == "welcome\n"
     async with pod(crossing.show, 7002), knock(KNOWN) as line:
         assert (await line.ask(requesting(WEB))).startswith("HTTP/1.1 200 ")
+
+
+async def greeting(shown: pki.Credentials | None, asked: str) -> str:
+    """Return the first line that is heard through a tunnel; nothing, if it is closed before."""
+    try:
+        async with tunnel(shown, asked) as line:
+            return await line.hear()
+    except OSError:
+        return ""
+
+
+async def test_a_tunnel_leads_to_what_it_asks_for() -> None:
+    async with pod(crossing.echo, 7001):
+        assert await greeting(KNOWN, server_name(ECHO)) == "welcome\n"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(server_name(PRIVATE), id="not granted"),
+        pytest.param(server_name(WEB), id="exported as requests"),
+        pytest.param(server_name(authority("missing")), id="not exported"),
+        pytest.param(ECHO.removesuffix(":80"), id="by its own name"),
+        pytest.param("identify", id="a listener"),
+        pytest.param("catalogue", id="a cluster"),
+        pytest.param("169.254.169.254.nip.io", id="metadata"),
+        pytest.param("localhost", id="the machine itself"),
+        pytest.param("kubernetes.default.svc", id="the API"),
+        pytest.param("x" * 63, id="anything"),
+        pytest.param(None, id="nothing"),
+    ],
+)
+async def test_a_tunnel_leads_nowhere_else(asked: str | None) -> None:
+    async with nobody_came():
+        assert await greeting(KNOWN, asked or "") == ""
+
+
+@pytest.mark.parametrize("name", sorted(pki.HOSTILE.keys() - NOTHING_GAINED))
+async def test_a_certificate_that_is_not_right_opens_no_tunnel(name: str) -> None:
+    async with nobody_came():
+        assert await greeting(pki.hostile(name), server_name(ECHO)) == ""
+
+
+async def test_a_tunnel_is_for_a_whole_namespace_one_name_at_a_time() -> None:
+    namespace = server_name(authority("open-echo"))
+    async with pod(crossing.echo, 7001):
+        for account in ("curl", "other"):
+            shown = pki.credentials(pki.identity("east", account))
+            assert await greeting(shown, namespace) == "welcome\n"
+    async with nobody_came():
+        elsewhere = pki.credentials(pki.identity("east", "curl", "elsewhere"))
+        assert await greeting(elsewhere, namespace) == ""
+        assert await greeting(pki.hostile("two URIs"), namespace) == ""
+
+
+async def test_without_a_certificate_nobody_opens_a_tunnel(both: Crossing) -> None:
+    before = await both.west.count("listener.gateway.ssl.fail_verify_no_cert")
+    async with nobody_came():
+        assert await greeting(None, server_name(ECHO)) == ""
+    assert await both.west.count("listener.gateway.ssl.fail_verify_no_cert") == before + 1
 
 
 async def told(shown: pki.Credentials | None, to: str = WEB, **options: object) -> str:
@@ -183,18 +265,6 @@ async def test_plain_text_is_not_answered() -> None:
         assert await crossing.Line(reader, writer).ask(requesting(WEB)) == ""
         writer.close()
         await writer.wait_closed()
-
-
-# Made by an issuer that strays, yet within its own cluster, or by the anchor: such a certificate
-# can say nothing that a proper one of theirs could not. Our own verifier refuses them, Envoy has
-# no means to. Whoever signs them could as well sign a proper one.
-NOTHING_GAINED = {
-    "for clients only",
-    "for nothing in particular",
-    "a leaf that is an authority",
-    "by the anchor itself",
-    "unconstrained issuer",
-}
 
 
 @pytest.mark.parametrize("name", sorted(pki.HOSTILE.keys() - NOTHING_GAINED))

@@ -158,12 +158,12 @@ def taken(*messages: Message) -> Iterable[str]:
         ),
         pytest.param(
             message(identify.listener({"10.0.0.1": "shop/cart"})),
-            {(CLUSTER, "nowhere"), (CLUSTER, "*|shop/cart")},
+            {(CLUSTER, "*|shop/cart")},
             id="one account's clusters of any link",
         ),
         pytest.param(
             message(egress.outbound(OUTBOUND, "127.0.0.1")),
-            {(CLUSTER, "identify"), (CLUSTER, "west|*")},
+            {(CLUSTER, "identify"), (CLUSTER, "west:tcp|*")},
             id="one link's clusters of any account",
         ),
         pytest.param(

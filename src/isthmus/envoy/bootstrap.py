@@ -75,13 +75,13 @@ _UP = (
 _STRANGERS = r"ssl\.(?:connection_error|fail_verify_\w+|handshake)"
 COUNTED = (
     rf"cluster\.(?:catalogue|controller|(?:in|out)\|[^.]+)\.(?:{_UP}|{_STRANGERS})",
-    rf"tcp\.out\|[^.]+\.{_DOWN}",
+    rf"tcp\.(?:tunnels|out\|[^.]+)\.(?:{_DOWN}|downstream_cx_no_route)",
     rf"http\.(?:gateway|out\|[^.]+)\.(?:{_DOWN}|no_cluster|no_route|rbac\.(?:allowed|denied))",
     r"listener\.[^|]+\.downstream_cx_active",  # how a drain knows that all have left
-    rf"listener\.(?:gateway|identify|out)"
+    rf"listener\.(?:doors|gateway|identify|out)"
     rf"\.(?:downstream_cx_(?:overload_reject|total)|no_filter_chain_match|{_STRANGERS})",
     r"listener\.gateway\.ssl\.certificate\.(?:anchors|own)\.expiration_unix_time_seconds",
-    r"connection_limit\.gateway\.limited_connections",
+    r"connection_limit\.(?:gateway|tunnels)\.limited_connections",
     r"(?:cluster_manager|listener_manager|control_plane|overload|server)\..+",
 )
 

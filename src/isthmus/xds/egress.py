@@ -7,10 +7,10 @@ listener of :mod:`isthmus.xds.identify`. Neither table is part of a mirrored por
 pods come and go without touching a listener.
 
 How things are called: a listener by its port, ``out|20001``; the cluster of a service account of a
-link ``west|shop/cart``, all accounts of a link counting in ``cluster.out|west.*``; a mirrored
-port's statistics ``tcp.`` or ``http.out|<link>|<namespace>|<service>.*``. Callers without an
-account are counted in ``no_cluster`` of the latter and in
-``listener.identify.no_filter_chain_match``.
+link ``west|shop/cart`` for requests and ``west:tcp|shop/cart`` for connections, all of a link
+counting in ``cluster.out|west.*``; a mirrored port's statistics ``tcp.`` or
+``http.out|<link>|<namespace>|<service>.*``. Callers without an account are counted in
+``no_cluster`` of the latter and in ``listener.identify.no_filter_chain_match``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,13 +23,13 @@ from envoy.extensions.router.cluster_specifiers.matcher.v3 import matcher_pb2
 from envoy.type.matcher.v3 import http_inputs_pb2
 
 from isthmus.model.routes import EgressRoutes, Outbound, Peer
-from isthmus.xds import identify, tls, upstream
+from isthmus.xds import identify, tls, tunnels, upstream
 from isthmus.xds.http import BUFFER, DESTINATION, NEVER, OURS, SOURCE, connections, http2, without
 from isthmus.xds.resources import Resource, Resources, extension, resource, together
 
 # Passive health: a gateway that cannot be connected to is left alone for a while. What the
-# application answers is never held against it. To Envoy a tunnel that was refused looks like a
-# failed connection, too: hence few and short absences, by account, never of more than half of them.
+# application answers is never held against it. Absences are few and short, by account, and never of
+# more than half of the gateways.
 SHUN_THE_DEAD = {
     "split_external_local_origin_errors": True,
     "consecutive_local_origin_failure": {"value": 5},
@@ -43,12 +43,6 @@ SHUN_THE_DEAD = {
     "max_ejection_time": {"seconds": 10},
     "max_ejection_percent": {"value": 50},
 }
-
-# SO_KEEPALIVE and TCP_KEEPIDLE, _INTVL and _CNT as Linux numbers them: see upstream.TCP_KEEPALIVE.
-KEEPALIVE = [
-    {"level": level, "name": name, "int_value": value}
-    for level, name, value in ((1, 9, 1), (6, 4, 60), (6, 5, 10), (6, 6, 3))
-]
 
 
 def egress(routes: EgressRoutes, address: str) -> Resources:
@@ -87,7 +81,7 @@ def outbound(one: Outbound, address: str) -> Resource:
             stat_prefix="out",
             address=upstream.socket_address(address, one.listener),
             per_connection_buffer_limit_bytes=BUFFER,
-            socket_options=KEEPALIVE,
+            socket_options=upstream.KEEPALIVE,
             filter_chains=[{"name": name, "filters": filters}],
         )
     )
@@ -96,23 +90,35 @@ def outbound(one: Outbound, address: str) -> Resource:
 def peer(one: Peer, callers: Mapping[str, str]) -> Iterator[Resource]:
     """Reach a linked cluster's gateways, under each of the callers' accounts."""
     yield upstream.endpoints(one.link, one.places)
-    yield from (reach(one, account) for account in sorted(set(callers.values())))
+    for account in sorted(set(callers.values())):
+        yield reach(one, account)
+        yield tunnel(one, account)
     yield table(one.link, callers)
 
 
 def reach(one: Peer, account: str) -> Resource:
-    """Reach a linked cluster's gateways under one account's certificate."""
+    """Reach a linked cluster's gateways with requests, under one account's certificate."""
+    # Sooner than the gateway hangs up on its side, so that no call meets a closing door.
+    speech = upstream.speaking(idle=300, http2_protocol_options=http2(interval=5, timeout=5))
+    name = _cluster_name(one.link, account)
+    return _reached(name, one, account, "h2", typed_extension_protocol_options=speech)
+
+
+def tunnel(one: Peer, account: str) -> Resource:
+    """Reach them with connections."""
+    name = _cluster_name(identify.tunnels(one.link), account)
+    return _reached(name, one, account, tunnels.PROTOCOL)
+
+
+def _reached(name: str, one: Peer, account: str, protocol: str, **options: object) -> Resource:
     secret = tls.sent_secret(tls.account_secret(account))
     return upstream.cluster(
-        _cluster_name(one.link, account),
+        name,
         f"out|{one.link}",
         {
-            "transport_socket": tls.called(secret, one.identity, ["h2"]),
-            # Sooner than the gateway hangs up on its side, so that no call meets a closing door.
-            "typed_extension_protocol_options": upstream.speaking(
-                idle=300, http2_protocol_options=http2(interval=5, timeout=5)
-            ),
+            "transport_socket": tls.called(secret, one.identity, [protocol]),
             "outlier_detection": SHUN_THE_DEAD,
+            **options,
         },
         places=one.link,
     )

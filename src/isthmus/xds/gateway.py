@@ -1,9 +1,10 @@
 """The gateway: one port, mutual TLS, and exactly the exported ports behind it.
 
-A request says in one header which exported port it is for. Each port is one scope of routes, a
-resource of its own that nothing else shares, so that a change of one service is a small message
-and cannot touch another. A header that names no scope leads nowhere; nothing is derived from SNI or
-Host, and no route forwards what it did not expect.
+A request says in one header which exported port it is for; a connection says it by its server
+name, see :mod:`isthmus.xds.tunnels`. Each port is one scope of routes, or one door, a resource of
+its own that nothing else shares, so that a change of one service is a small message and cannot
+touch another. A header or a name that is not known leads nowhere; nothing is derived from Host, and
+no route forwards what it did not expect.
 
 How things are called: the cluster, endpoints and scope of a port by its authority, its statistics
 ``cluster.in|<namespace>|<service>.*``; the connection manager's ``http.gateway.*``, where refusals
@@ -21,7 +22,7 @@ from envoy.extensions.filters.network.connection_limit.v3 import connection_limi
 
 from isthmus.model.objects import Value
 from isthmus.model.routes import Callers, GatewayRoutes, Inbound
-from isthmus.xds import access, tls, upstream
+from isthmus.xds import access, tls, tunnels, upstream
 from isthmus.xds.http import BUFFER, DESTINATION, NEVER, OURS, connections, http2, without
 from isthmus.xds.resources import Resource, Resources, extension, resource, together
 
@@ -51,14 +52,16 @@ def gateway(routes: GatewayRoutes, site: Site) -> Resources:
 
 def inbound(one: Inbound) -> tuple[Resource, ...]:
     """Serve one exported port: what belongs to it, and to nothing else."""
+    is_tcp = one.protocol == "tcp"
+    options = (
+        {"outlier_detection": tunnels.PASS_OVER}
+        if is_tcp
+        else {"typed_extension_protocol_options": _speech(one)}
+    )
     return (
-        upstream.cluster(
-            one.authority,
-            f"in|{one.namespace}|{one.service}",
-            {} if one.protocol == "tcp" else {"typed_extension_protocol_options": _speech(one)},
-        ),
+        upstream.cluster(one.authority, f"in|{one.namespace}|{one.service}", options),
         upstream.endpoints(one.authority, one.places),
-        _tunnel(one) if one.protocol == "tcp" else _requests(one),
+        *((tunnels.way(one), tunnels.door(one)) if is_tcp else (_requests(one),)),
     )
 
 
@@ -127,6 +130,7 @@ def listener(site: Site) -> Resource:
         merge_slashes=True,
         path_with_escaped_slashes_action="REJECT_REQUEST",
     )
+    secret = tls.own_secret(site.own)
     limit = connection_limit_pb2.ConnectionLimit(
         stat_prefix="gateway", max_connections={"value": 10_000}
     )
@@ -136,16 +140,20 @@ def listener(site: Site) -> Resource:
             stat_prefix="gateway",
             address=upstream.socket_address(site.address, site.port),
             per_connection_buffer_limit_bytes=BUFFER,
+            socket_options=upstream.KEEPALIVE,
+            listener_filters=[tunnels.inspector()],
+            listener_filters_timeout={"seconds": 10},
             filter_chains=[
+                tunnels.chain(tls.served(secret, [tunnels.PROTOCOL])),
                 {
                     "name": "gateway",
-                    "transport_socket": tls.served(tls.own_secret(site.own), ["h2", "http/1.1"]),
+                    "transport_socket": tls.served(secret, ["h2", "http/1.1"]),
                     "transport_socket_connect_timeout": {"seconds": 10},
                     "filters": [
                         extension("envoy.filters.network.connection_limit", limit),
                         requests,
                     ],
-                }
+                },
             ],
         )
     )
@@ -158,23 +166,6 @@ def _scopes() -> dict[str, object]:
         "scope_key_builder": {"fragments": [{"header_value_extractor": extractor}]},
         "scoped_rds": {"scoped_rds_config_source": tls.ADS},
     }
-
-
-def _tunnel(one: Inbound) -> Resource:
-    """Carry bytes. The authority is asked for twice, so that what is logged is what is meant."""
-    route = {
-        "cluster": one.authority,
-        "timeout": NEVER,
-        "idle_timeout": NEVER,
-        "retry_policy": upstream.TWICE_MORE,
-        "upgrade_configs": [{"upgrade_type": "CONNECT", "connect_config": {}}],
-    }
-    return _scope(
-        one.authority,
-        one.authority,
-        {"match": {"connect_matcher": {}}, "route": route},
-        one.callers,
-    )
 
 
 def _requests(one: Inbound) -> Resource:

@@ -12,6 +12,7 @@ from google.protobuf import symbol_database
 from google.protobuf.message import Message
 
 from isthmus.xds.identify import LINK
+from isthmus.xds.inside import NOWHERE
 from isthmus.xds.resources import (
     CLUSTER,
     ENDPOINTS,
@@ -83,7 +84,7 @@ def _walk(message: Message) -> Iterator[Reference]:
     if kind in _FIELDS and not (kind == _SECRET_SOURCE and not message.sds_config.HasField("ads")):
         field, type_url = _FIELDS[kind]
         name = getattr(message, field)
-        if name:
+        if name and name != NOWHERE:
             yield Reference(type_url, name)
     if kind == f"{_HTTP}.ScopedRds":
         yield Reference(SCOPED_ROUTES, ALL)

@@ -45,6 +45,13 @@ TCP_KEEPALIVE = {
     "keepalive_interval": {"value": 10},
 }
 
+# The same for those who connect to us, by the numbers that Linux has for SO_KEEPALIVE and
+# TCP_KEEPIDLE, _INTVL and _CNT: a connection has the options of the listener that took it in.
+KEEPALIVE = [
+    {"level": level, "name": name, "int_value": value}
+    for level, name, value in ((1, 9, 1), (6, 4, 60), (6, 5, 10), (6, 6, 3))
+]
+
 
 def cluster(
     name: str, statistics: str, options: Mapping[str, object], places: str = ""

@@ -196,7 +196,11 @@ class Proxies:
         for name, peer in peers.items():
             # Where nobody knows the gateways, proxies that have known them go on as they are.
             known = [upstream.endpoints(name, peer.places)] if peer.places else []
-            found = (egress.reach(peer, account) for account in sorted(accounts))
+            found = (
+                reach(peer, account)
+                for account in sorted(accounts)
+                for reach in (egress.reach, egress.tunnel)
+            )
             self.egress.put(Part("link", name), (*known, *found))
 
     def _tell_accounts(self) -> None:
