@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from prometheus_client import generate_latest
 
 from isthmus.apps.controller.carrying.doubting import Doubting
+from isthmus.apps.controller.metrics import registry
 from isthmus.apps.controller.outside import Outside
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults import effects
@@ -185,6 +187,23 @@ async def test_one_empty_list_ends_nothing_that_an_egress_carries(plural: str) -
         await asyncio.sleep(30)
         assert (dict(plane.carrying.outbound), dict(plane.carrying.peers)) == before
         assert (len(plane.calling.callers), told) == (8, [])
+
+
+async def test_whatever_is_held_is_measured() -> None:
+    east, west = await source(), place("west", 1)
+    await join(east, west)
+    await east.create(GRANTS, {"metadata": {"name": "west"}, "spec": {"cluster": "west"}})
+    async with controlling(east, [west]) as running:
+        controller = running.controller
+        await eventually(lambda: len(controller.exporting.grants.objects) == 1)
+        for plural in ("grants", "links"):
+            assert "isthmus_held_objects 0.0" in generate_latest(registry(controller)).decode()
+            east.cluster.faults.add(effects.empty_list(), listing(plural), times=1)
+            east.cluster.faults.compact()
+            east.cluster.faults.disconnect()
+            await eventually(lambda: controller.held == 1)
+            assert "isthmus_held_objects 1.0" in generate_latest(registry(controller)).decode()
+            await eventually(lambda: controller.held == 0)
 
 
 async def run_pod(east: Place, name: str, ip: str) -> None:

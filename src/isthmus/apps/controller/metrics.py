@@ -141,5 +141,10 @@ class Metrics(Collector):
             ("isthmus_queue_depth", "Names that wait to be planned.", controller.queue.depth),
             ("isthmus_queue_age_seconds", "Of the oldest of them.", controller.queue.oldest_age),
             ("isthmus_loop_lag_seconds", "How late the event loop was.", controller.lag.seconds),
+            (
+                "isthmus_held_objects",
+                "Objects kept although a list lacked them, until another list does.",
+                controller.held,
+            ),
         ):
             yield GaugeMetricFamily(name, text, value=value)

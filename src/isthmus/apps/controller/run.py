@@ -88,9 +88,19 @@ class Controller:
         leading = self.election.still_leading
         services = self._source(SERVICES, EVERYTHING)
         self.offered = Doubting(services, outside, self.exporting.fold_services)
+        self.links = self._guard(LINKS, EVERYTHING, self._fold_links)
+        self.grants = self._guard(GRANTS, EVERYTHING, self._fold_grants)
+        self.marked = self._guard(ENDPOINT_SLICES, MARKED, self.exporting.fold_marked)
+        self.loose = self._guard(ENDPOINT_SLICES, LOOSE, self.exporting.fold_loose)
         self.granting = Granting(self.exporting.grants.objects, outside, leading)
         self.writer = Writer(outside.client, self.state, expected, self.queue, leading)
         self.upkeep = Upkeep(self.state, outside, config, leading, self._is_busy)
+
+    @property
+    def held(self) -> int:
+        """How many objects are kept although a list lacked them."""
+        here = (self.offered, self.links, self.grants, self.marked, self.loose)
+        return self.dataplane.held + sum(one.held for one in here)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set: then finish what is being written, and let others lead."""
@@ -107,11 +117,11 @@ class Controller:
                     self._reflect(ENDPOINT_SLICES, OURS, self._fold_slices),
                     self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
                     self._reflect(ENDPOINT_SLICES, API_SERVERS, state.local.fold_api_servers),
-                    self._doubt(LINKS, EVERYTHING, self._fold_links),
-                    self._doubt(ENDPOINT_SLICES, MARKED, self.exporting.fold_marked),
-                    self._doubt(ENDPOINT_SLICES, LOOSE, self.exporting.fold_loose),
+                    self._doubt(self.links),
+                    self._doubt(self.marked),
+                    self._doubt(self.loose),
                     self._reflect(ENDPOINT_SLICES, own, self.exporting.fold_ours),
-                    self._doubt(GRANTS, EVERYTHING, self._fold_grants),
+                    self._doubt(self.grants),
                     self.offered.run(),
                     self._once_synced(self.sessions.run),
                     *self.dataplane.parts(state.complain),
@@ -135,12 +145,15 @@ class Controller:
         source = self._source(resource, selection)
         await reflect(source, Reflector(self.outside.random), passed_on, self.outside.clock)
 
-    async def _doubt(self, resource: Resource[T], selection: Selection, emit: Emit[T]) -> None:
+    async def _doubt(self, guarded: Doubting[T]) -> None:
         """Reflect what calls hang on: no single list may cut off everybody."""
-        guarded = Doubting(self._source(resource, selection), self.outside, emit)
+        source = guarded.source
         async with asyncio.TaskGroup() as group:
             group.create_task(guarded.run())
-            group.create_task(self._reflect(resource, selection, guarded.fold))
+            group.create_task(self._reflect(source.resource, source.selection, guarded.fold))
+
+    def _guard(self, resource: Resource[T], selection: Selection, emit: Emit[T]) -> Doubting[T]:
+        return Doubting(self._source(resource, selection), self.outside, emit)
 
     def _source(self, resource: Resource[T], selection: Selection) -> Source[T]:
         return Source(self.outside.client, resource, selection, self.config.cluster_name)
@@ -176,7 +189,7 @@ class Controller:
 
     def _fold_links(self, event: Event[Key, Link]) -> None:
         self.state.fold_links(event)
-        self.dataplane.links.fold(event)
+        self.dataplane.carrying.fold_links(event)
         self.sessions.refresh()
 
     def _touch(self, uid: str) -> None:

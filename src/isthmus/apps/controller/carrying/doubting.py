@@ -27,7 +27,7 @@ class Doubting(Generic[T]):
     """Stands between a reflection of ``source`` and whoever acts upon it."""
 
     def __init__(self, source: Source[T], outside: Outside, emit: Emit[T]) -> None:
-        self._source = source
+        self.source = source
         self._outside = outside
         self._emit = emit
         self._known: dict[Key, T] = {}
@@ -65,7 +65,7 @@ class Doubting(Generic[T]):
             try:
                 await self._look_again()
             except IsthmusError as error:
-                log.info("no second list", extra={**self._source.fields, "error": str(error)})
+                log.info("no second list", extra={**self.source.fields, "error": str(error)})
                 await clock.sleep(retries.failed())
             else:
                 retries.reset()
@@ -79,7 +79,7 @@ class Doubting(Generic[T]):
             self._doubt.set()
             log.warning(
                 "a list lacks much of what was there; asking again",
-                extra={**self._source.fields, "missing": len(lost)},
+                extra={**self.source.fields, "missing": len(lost)},
             )
         unread = {key: self._known[key] for key in unreadable if key in self._known}
         self._held = set(kept)
@@ -90,7 +90,7 @@ class Doubting(Generic[T]):
         self._doubt.clear()
         asked_for = set(self._held)
         try:
-            page = await self._source.client.list(self._source.resource, self._source.selection)
+            page = await self.source.client.list(self.source.resource, self.source.selection)
         except IsthmusError:
             self._doubt.set()
             raise

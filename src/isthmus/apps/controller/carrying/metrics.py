@@ -69,11 +69,6 @@ def _callers(plane: DataPlane) -> Iterator[Metric]:
             "Addresses that several accounts claim, and nobody may call from.",
             plane.calling.shared,
         ),
-        (
-            "isthmus_held_objects",
-            "Objects kept although a list lacked them, until another list does.",
-            sum(one.held for one in (plane.pods, plane.mirrors, plane.slices, plane.links)),
-        ),
     ):
         yield GaugeMetricFamily(name, text, value=value)
 

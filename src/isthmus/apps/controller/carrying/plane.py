@@ -32,11 +32,10 @@ from isthmus.envoy.ads import AdsServer, Papers
 from isthmus.envoy.bootstrap import OWN_FILE
 from isthmus.kube.reflect import Emit, Source, reflect
 from isthmus.kube.reflector import Reflector
-from isthmus.kube.requests import EVERYTHING, Selection
+from isthmus.kube.requests import Selection
 from isthmus.kube.resources import (
     CONFIG_MAPS,
     ENDPOINT_SLICES,
-    LINKS,
     PODS,
     SECRETS,
     SERVICES,
@@ -96,7 +95,11 @@ class DataPlane:
         self.pods = self._doubted(PODS, LIVE, self.calling.fold)
         self.mirrors = self._doubted(SERVICES, MIRRORS, self.carrying.fold_services)
         self.slices = self._doubted(ENDPOINT_SLICES, OURS, self.carrying.fold_slices)
-        self.links = self._doubted(LINKS, EVERYTHING, self.carrying.fold_links)
+
+    @property
+    def held(self) -> int:
+        """How many objects are kept although a list lacked them."""
+        return sum(one.held for one in (self.pods, self.mirrors, self.slices))
 
     @property
     def catalogue(self) -> Open:
@@ -119,7 +122,7 @@ class DataPlane:
             yield self._serve(Place(self._config.address, self._config.sign_port))
         if self._config.ads_port is not None:
             yield self._reflect(PODS, LIVE, self.pods.fold)
-            for one in (self.pods, self.mirrors, self.slices, self.links):
+            for one in (self.pods, self.mirrors, self.slices):
                 yield one.run()
             yield self.proxies.run()
             yield self._tell_proxies(self._config.ads_port)
