@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from isthmus.embedded.machine.objects import PODS
 from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
+from isthmus.embedded.mesh.waiting import listens
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import SERVICES
 from isthmus.model.objects import Key
@@ -64,7 +65,7 @@ async def served(side: Side, *mirrors: str) -> None:
         await until(partial(side.kubectl.slices, name), bool, within=20)
         for one in await side.kubectl.slices(name):
             for endpoint, port in product(one.endpoints, one.ports):
-                await until(partial(answers, endpoint.addresses[0], port.port or 0), bool)
+                await until(partial(listens, endpoint.addresses[0], port.port or 0), bool)
 
 
 async def count(side: Side, pod: str, name: str, **labels: str) -> float:
