@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
-from isthmus.apps.controller.certifying.seeing import Seeing
+from isthmus.apps.controller.carrying.seeing import Seeing
 from isthmus.apps.controller.certifying.witness import Witness
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from isthmus.apps.controller.linking.remote import Listing
 from isthmus.apps.controller.mirroring.expected import Expected
+from isthmus.apps.controller.mirroring.remote import Listing
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.core.plan import plan
 from isthmus.model import names

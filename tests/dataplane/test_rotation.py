@@ -18,7 +18,7 @@ from google.protobuf import any_pb2
 from msgspec.structs import replace
 
 from isthmus.apps import freshness
-from isthmus.apps.controller.certifying import seeing
+from isthmus.apps.controller.carrying import seeing
 from isthmus.apps.proxy import keeper
 from isthmus.apps.rotation import planning
 from isthmus.apps.rotation.driving import Driver, look_at

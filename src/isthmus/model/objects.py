@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import field
 
+from isthmus.model.names import SERVICE_NAME
 from isthmus.model.wire import Nullable
 
 
@@ -164,6 +165,12 @@ class EndpointSlice(Value, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "endpoints", ())
         if self.ports is None:
             msgspec.structs.force_setattr(self, "ports", ())
+
+
+def service_of(one: EndpointSlice) -> tuple[Key, ...]:
+    """Return the Service that a slice belongs to, if it belongs to any."""
+    name = one.metadata.labels.get(SERVICE_NAME)
+    return (Key(one.metadata.namespace, name),) if name else ()
 
 
 class NamespaceStatus(Value, frozen=True, kw_only=True):

@@ -12,8 +12,7 @@ from isthmus.kube.codec import key_of
 from isthmus.kube.reflect import Source, reflect
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.resources import ENDPOINT_SLICES, SERVICES, Resource
-from isthmus.model.names import SERVICE_NAME
-from isthmus.model.objects import EndpointSlice, Key, Service
+from isthmus.model.objects import EndpointSlice, Key, Service, service_of
 from isthmus.runtime.cache import Cache, Change, Event
 
 T = TypeVar("T")
@@ -48,7 +47,7 @@ class View:
         self.slices: Cache[Key, EndpointSlice] = Cache(key_of)
         self.stateful_sets: Cache[Key, Workload] = Cache(key_of)
         self.deployments: Cache[Key, Workload] = Cache(key_of)
-        self._by_service = self.slices.index(_service_of)
+        self._by_service = self.slices.index(service_of)
         self._selecting = self.services.index(_selecting_in)
 
     def slices_of(self, service: Key) -> list[EndpointSlice]:
@@ -100,7 +99,7 @@ def _service(service: Service) -> Iterator[Work]:
 
 
 def _slice(one: EndpointSlice) -> Iterator[Work]:
-    for key in _service_of(one):
+    for key in service_of(one):
         yield Work(Part.SLICES, key)
         yield Work(Part.ADDRESS, key)
 
@@ -110,12 +109,6 @@ def _workload(part: Part) -> Callable[[Workload], Iterator[Work]]:
         yield Work(part, workload.metadata.key)
 
     return calls_for
-
-
-def _service_of(one: EndpointSlice) -> Iterator[Key]:
-    name = one.metadata.labels.get(SERVICE_NAME)
-    if name:
-        yield Key(one.metadata.namespace, name)
 
 
 def _selecting_in(service: Service) -> Iterator[str]:

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import TypeAlias
 
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.linking.remote import service_of
 from isthmus.catalogue.callers import Site as Own
 from isthmus.catalogue.messages import VERSION, Hello
 from isthmus.catalogue.offers import Offers
@@ -23,7 +22,7 @@ from isthmus.kube.requests import Selection
 from isthmus.model.exports import Export
 from isthmus.model.grants import Grant
 from isthmus.model.names import CONTROLLER, EXPORTED, MANAGED_BY, MANAGER, SERVICE_NAME
-from isthmus.model.objects import EndpointSlice, Key, Service
+from isthmus.model.objects import EndpointSlice, Key, Service, service_of
 from isthmus.model.routes import Callers, GatewayRoutes, Inbound, Place
 from isthmus.runtime.cache import Cache, Event, Gone, Listed, Put
 

@@ -7,12 +7,11 @@ from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.linking.remote import service_of
 from isthmus.core import egress, mirror
 from isthmus.kube.requests import Selection
 from isthmus.model.links import Link
 from isthmus.model.names import MANAGED_BY, MANAGER, MIRRORED
-from isthmus.model.objects import EndpointSlice, Key, Service
+from isthmus.model.objects import EndpointSlice, Key, Service, service_of
 from isthmus.model.routes import Outbound, Peer
 from isthmus.runtime.cache import Cache, Event, Gone, Listed, Put
 

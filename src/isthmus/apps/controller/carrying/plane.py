@@ -17,9 +17,9 @@ from isthmus.apps.controller.carrying.exporting import Exporting
 from isthmus.apps.controller.carrying.hearing import Complain, Hearing
 from isthmus.apps.controller.carrying.outgoing import MIRRORS, OURS, Carrying, only_mirrors
 from isthmus.apps.controller.carrying.proxies import Proxies, Role, Sources
+from isthmus.apps.controller.carrying.seeing import Seeing
 from isthmus.apps.controller.certifying.authority import Authority
 from isthmus.apps.controller.certifying.front import Front, Place
-from isthmus.apps.controller.certifying.seeing import Seeing
 from isthmus.apps.controller.certifying.signing import Signing
 from isthmus.apps.controller.certifying.tokens import Tokens
 from isthmus.apps.controller.certifying.witness import Witness

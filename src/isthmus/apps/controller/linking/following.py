@@ -13,8 +13,8 @@ from typing import assert_never
 
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.linking.meeting import identify, outcome
-from isthmus.apps.controller.linking.remote import Catalogued
 from isthmus.apps.controller.linking.second import is_confirmed, look_twice
+from isthmus.apps.controller.mirroring.remote import Catalogued
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Contact
 from isthmus.apps.controller.outside import Outside

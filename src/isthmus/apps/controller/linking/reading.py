@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeAlias, TypeVar
 
-from isthmus.apps.controller.linking.remote import Listing
+from isthmus.apps.controller.mirroring.remote import Listing
 from isthmus.apps.controller.outside import Outside
 from isthmus.kube.client import Client
 from isthmus.kube.reflect import Source, reflect

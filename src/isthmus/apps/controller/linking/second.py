@@ -5,7 +5,7 @@ The first word came over a watch; this one is a plain, consistent list, read pag
 
 from collections.abc import Awaitable, Callable
 
-from isthmus.apps.controller.linking.remote import Listing, Remote
+from isthmus.apps.controller.mirroring.remote import Listing, Remote
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
 from isthmus.apps.controller.outside import Outside

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.linking.meeting import duplicate, identify, outcome
 from isthmus.apps.controller.linking.reading import Reading
-from isthmus.apps.controller.linking.remote import Remote
 from isthmus.apps.controller.linking.second import look_twice, second_look
+from isthmus.apps.controller.mirroring.remote import Remote
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import UNKNOWN, Contact
 from isthmus.apps.controller.outside import Outside

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from isthmus.apps.controller.linking.remote import service_of
 from isthmus.core.listeners import FIRST, LAST
-from isthmus.model.objects import EndpointSlice, Key, Service
+from isthmus.model.objects import EndpointSlice, Key, Service, service_of
 from isthmus.runtime.cache import Cache
 
 

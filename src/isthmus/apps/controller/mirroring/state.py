@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import TypeVar
 
-from isthmus.apps.controller.linking.remote import Remote, service_of
 from isthmus.apps.controller.mirroring.expected import GONE, Expected, Thing
 from isthmus.apps.controller.mirroring.fading import hold
 from isthmus.apps.controller.mirroring.listeners import Listeners
 from isthmus.apps.controller.mirroring.local import Local
 from isthmus.apps.controller.mirroring.orphans import Orphans
+from isthmus.apps.controller.mirroring.remote import Remote
 from isthmus.apps.controller.mirroring.target import Contact, Target
 from isthmus.apps.controller.mirroring.views import ByName, ByService
 from isthmus.core import guard, mirror
@@ -24,7 +24,7 @@ from isthmus.core.world import Address, LinkView, World
 from isthmus.model.actions import Report
 from isthmus.model.links import Link
 from isthmus.model.names import HEADLESS_MIRROR
-from isthmus.model.objects import EndpointSlice, Key, Namespace, Service
+from isthmus.model.objects import EndpointSlice, Key, Namespace, Service, service_of
 from isthmus.runtime.cache import Cache, Change, Event, Gone, Listed, Put
 from isthmus.runtime.workqueue import Lane
 

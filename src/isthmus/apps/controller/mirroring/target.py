@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from isthmus.apps.controller.linking.remote import Remote
+from isthmus.apps.controller.mirroring.remote import Remote
 from isthmus.core.dusk import Held, is_dark, kept
 from isthmus.core.guard import Guard
 from isthmus.core.index import Admitted

@@ -7,15 +7,8 @@ from isthmus.core.export import digest
 from isthmus.core.offer import Offer
 from isthmus.model.exports import Export, Refused
 from isthmus.model.links import Link
-from isthmus.model.names import SERVICE_NAME
-from isthmus.model.objects import EndpointSlice, Key, Service
+from isthmus.model.objects import EndpointSlice, Key, Service, service_of
 from isthmus.runtime.cache import Cache, Event
-
-
-def service_of(one: EndpointSlice) -> tuple[Key, ...]:
-    """Return the Service that a slice belongs to, if it belongs to any."""
-    name = one.metadata.labels.get(SERVICE_NAME)
-    return (Key(one.metadata.namespace, name),) if name else ()
 
 
 class Remote(Protocol):
