@@ -119,6 +119,7 @@ def check(where: Where, output: str) -> int:
 @click.option("--namespace", default="isthmus", show_default=True, help="Where Secrets are.")
 @click.option("--mesh-domain", default=MESH_DOMAIN, show_default=True, help="As all clusters have.")
 @click.option("--cluster-domain", default="cluster.local", show_default=True, help="Of Services.")
+@click.option("--name", default="", help="Of the pod; else the machine's name.")
 @click.option("--address", help="Where its ports are opened; else at all addresses.")
 @click.option("--admin-port", default=9990, show_default=True, help="/metrics /livez /readyz.")
 @click.option("--sign-port", default=8443, show_default=True, help="Certificates and catalogue.")
@@ -142,7 +143,7 @@ def check(where: Where, output: str) -> int:
     show_default=True,
 )
 @click.pass_obj
-def controller(where: Where, /, log_format: str | None, **options: Json) -> None:
+def controller(where: Where, /, name: str, log_format: str | None, **options: Json) -> None:
     """Mirror the services that linked clusters export.
 
     Reads every Link of the cluster, watches what its target exports, and keeps a Service with
@@ -157,10 +158,12 @@ def controller(where: Where, /, log_format: str | None, **options: Json) -> None
 
     from isthmus.apps.controller.config import Config
     from isthmus.cli.controller import control
+    from isthmus.kube.election import identity
 
     for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
     for port in ("sign_port", "ads_port"):
         options[port] = options[port] or None
+    options["identity"] = identity(name)
     config = Config(log_format="text" if for_people else "json", **options)
     asyncio.run(control(config, where.kubeconfig, where.context))
 

@@ -43,9 +43,10 @@ class Overrun(IsthmusError):
     """The work went on when others may have started: this process must not go on."""
 
 
-def identity() -> str:
-    """Return a name that no other process has or had, and that tells an operator where it runs."""
-    return f"{socket.gethostname()}_{uuid4()}"
+def identity(name: str = "") -> str:
+    """Return a name that no other process has or had, and that tells an operator where it runs:
+    in the pod of that ``name``, or else on this machine."""
+    return f"{name or socket.gethostname()}_{uuid4()}"
 
 
 class Leases(Protocol):

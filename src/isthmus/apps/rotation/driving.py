@@ -88,6 +88,8 @@ class Driver:
             self.say(f"waiting for {held.spec.holder_identity}, which drives the rotation")
         while not ended:
             await election.lead(work)
+            if not ended:
+                self.say(f"{first.context} does not answer, or somebody else drives: trying again")
         if isinstance(ended[0], IsthmusError):
             raise ended[0]
         return ended[0]

@@ -44,6 +44,7 @@ class Commands:
         words = [
             *("controller", "--kubeconfig", str(self.kubeconfig), "--context", name),
             *("--cluster-name", name, "--cluster-domain", self.cluster.domain),
+            *("--name", site.hostname),
             *("--address", site.address, "--admin-port", str(ADMIN), "--allow-loopback"),
         ]
         async with self._running("controller", words) as child:
