@@ -84,7 +84,7 @@ async def show(site: Site) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def rpc(site: Site) -> AsyncIterator[None]:
-    """Say each word of a stream back twice; refuse to say "nothing"."""
+    """Say each word of a stream back twice; refuse to say "nothing", and end after "enough"."""
 
     async def double(
         requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext
@@ -95,6 +95,8 @@ async def rpc(site: Site) -> AsyncIterator[None]:
         async for one in requests:
             if one == b"nothing":
                 await context.abort(grpc.StatusCode.NOT_FOUND, "there is no such word")
+            if one == b"enough":
+                return
             yield one
             yield one
 
@@ -317,6 +319,16 @@ async def test_grpc_streams_both_ways_with_all_that_belongs_to_it(two: Pair, por
         await stream.write(b"nothing")
         assert await stream.code() is grpc.StatusCode.NOT_FOUND
         assert await stream.details() == "there is no such word"
+
+
+async def test_a_grpc_server_may_have_the_last_word(two: Pair) -> None:
+    """It ends the call while the client could still speak."""
+    async with channel(two, 80) as made:
+        stream = made.stream_stream("/test.Doubling/Run")()
+        for word in (b"some", b"more", b"enough"):
+            await stream.write(word)
+        assert [one async for one in stream] == [b"some", b"some", b"more", b"more"]
+        assert await stream.code() is grpc.StatusCode.OK
 
 
 @pytest.mark.parametrize("declared", DECLARED)
