@@ -247,7 +247,7 @@ HOSTILE: Mapping[str, Hostile] = {
         _east(Leaf(begin=NOW - 2 * HOUR, end=NOW - HOUR)), "the leaf expired at", BOTH
     ),
     "not yet valid": Hostile(
-        _east(Leaf(begin=NOW + HOUR, end=NOW + 2 * HOUR)), "the leaf is not yet valid", BOTH
+        _east(Leaf(begin=NOW + HOUR, end=NOW + 2 * HOUR)), "the leaf holds only from", BOTH
     ),
     "a leaf that is an authority": Hostile(
         _east(Leaf(is_authority=True)), "the leaf is an authority", NEITHER

@@ -10,7 +10,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
 from isthmus.model.errors import Permanent
 from isthmus.model.times import second_time
-from isthmus.pki.facts import Unreadable, facts
+from isthmus.pki.facts import Unreadable, facts, untimely
 from isthmus.pki.keys import chain_pem, fingerprint, read_certificates
 
 MOST_ANCHORS = 16
@@ -39,9 +39,6 @@ class Bundle:
     def pem(self) -> bytes:
         return chain_pem(*self.anchors)
 
-    def with_(self, anchor: x509.Certificate) -> "Bundle":
-        return of((*self.anchors, anchor))
-
     def without(self, which: str) -> "Bundle":
         """Return the bundle without the anchor of that fingerprint; it is never left empty."""
         rest = tuple(each for each in self.anchors if fingerprint(each) != which)
@@ -58,7 +55,7 @@ class Bundle:
             f"{_WHAT}: the anchor {fingerprint(each)[:16]} {wrong}; the clock here says "
             f"{second_time(now)}"
             for each in self.anchors
-            if (wrong := _untimely(each, now))
+            if (wrong := untimely(each, now))
         )
 
 
@@ -95,12 +92,4 @@ def _not_an_anchor(certificate: x509.Certificate) -> str:
         certificate.verify_directly_issued_by(certificate)
     except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return "is not signed by its own key"
-    return ""
-
-
-def _untimely(certificate: x509.Certificate, now: datetime) -> str:
-    if certificate.not_valid_after_utc <= now:
-        return f"expired at {second_time(certificate.not_valid_after_utc)}"
-    if certificate.not_valid_before_utc > now:
-        return f"holds only from {second_time(certificate.not_valid_before_utc)}"
     return ""

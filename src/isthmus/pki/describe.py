@@ -7,8 +7,7 @@ from typing import Literal
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from isthmus.model.times import second_time
-from isthmus.pki.facts import Facts, Unreadable, facts
+from isthmus.pki.facts import Facts, Unreadable, facts, untimely
 from isthmus.pki.keys import fingerprint
 from isthmus.pki.verify import Untrusted, identify
 
@@ -34,7 +33,7 @@ class Description:
 
 def describe(certificate: x509.Certificate, now: datetime) -> Description:
     """Say what ``certificate`` is, and what is wrong with it by itself."""
-    problems = _untimely(certificate, now)
+    problems = list(filter(None, (untimely(certificate, now),)))
     role: Role = "leaf"
     found: Facts | None = None
     try:
@@ -56,15 +55,6 @@ def describe(certificate: x509.Certificate, now: datetime) -> Description:
         not_after=certificate.not_valid_after_utc,
         problems=tuple(problems),
     )
-
-
-def _untimely(certificate: x509.Certificate, now: datetime) -> list[str]:
-    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    if end <= now:
-        return [f"expired at {second_time(end)}"]
-    if begin > now:
-        return [f"not valid before {second_time(begin)}"]
-    return []
 
 
 def _amiss(role: Role, found: Facts, certificate: x509.Certificate) -> list[str]:

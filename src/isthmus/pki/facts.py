@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from cryptography import x509
@@ -9,6 +10,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from isthmus.model.errors import Permanent
+from isthmus.model.times import second_time
 
 _UNDERSTOOD = (
     x509.BasicConstraints,
@@ -62,6 +64,16 @@ def facts(certificate: x509.Certificate) -> Facts:
         raise Unreadable("its extensions are damaged") from None
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
         raise Unreadable("its extensions are there twice or of unknown form") from None
+
+
+def untimely(certificate: x509.Certificate, now: datetime) -> str:
+    """Say why ``certificate`` does not hold now; nothing, if it does."""
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if end <= now:
+        return f"expired at {second_time(end)}"
+    if begin > now:
+        return f"holds only from {second_time(begin)}"
+    return ""
 
 
 def _facts(extensions: x509.Extensions) -> Facts:

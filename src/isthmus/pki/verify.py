@@ -14,7 +14,7 @@ from isthmus.model.errors import Permanent
 from isthmus.model.identities import Identity, NotAnIdentity, parse
 from isthmus.model.times import second_time
 from isthmus.pki.bundle import Bundle
-from isthmus.pki.facts import Facts, Unreadable, facts
+from isthmus.pki.facts import Facts, Unreadable, facts, untimely
 
 
 class Untrusted(Permanent):
@@ -30,7 +30,8 @@ def verify(chain: Sequence[x509.Certificate], anchors: Bundle, now: datetime) ->
     if not _signed(leaf, issuer):
         raise Untrusted("the leaf is not signed by the issuer that was sent with it")
     for certificate, role in ((anchor, "trust anchor"), (issuer, "issuer"), (leaf, "leaf")):
-        _check_time(certificate, role, now)
+        if wrong := untimely(certificate, now):
+            raise Untrusted(f"the {role} {wrong}, the clock here says {second_time(now)}")
     host = _check_issuer(_read(issuer, "issuer"), _read(anchor, "trust anchor"))
     _, _, mesh_domain = host.partition(".")
     identity = identify(leaf, mesh_domain)
@@ -85,19 +86,6 @@ def _read(certificate: x509.Certificate, role: str) -> Facts:
     if found.unknown:
         raise Untrusted(f"the {role} has a critical extension that is unknown: {found.unknown[0]}")
     return found
-
-
-def _check_time(certificate: x509.Certificate, role: str, now: datetime) -> None:
-    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    if now < begin:
-        raise Untrusted(
-            f"the {role} is not yet valid: it holds from {second_time(begin)}, the clock here "
-            f"says {second_time(now)}"
-        )
-    if now >= end:
-        raise Untrusted(
-            f"the {role} expired at {second_time(end)}, the clock here says {second_time(now)}"
-        )
 
 
 def _check_issuer(issuer: Facts, anchor: Facts) -> str:
