@@ -78,14 +78,6 @@ def permit(grant: Grant, mesh_domain: str) -> Permit | None:
     )
 
 
-def visible(exports: Iterable[Export], permits: Iterable[Permit], cluster: str) -> list[Export]:
-    """Return what the catalogue shows to ``cluster``."""
-    given = [one for one in permits if one.cluster == cluster]
-    return [
-        export for export in exports if any(one.covers(export.key, export.labels) for one in given)
-    ]
-
-
 def callers(export: Export, permits: Iterable[Permit]) -> Callers:
     """Return who may call ``export``; nobody unless a Grant says so."""
     given = [one.callers for one in permits if one.covers(export.key, export.labels)]
