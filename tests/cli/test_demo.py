@@ -65,7 +65,6 @@ def steps(printed: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.real
 def test_every_step_of_the_story_really_happens(home: Path) -> None:
     with demo(home) as process:
         printed, complaints = process.communicate()

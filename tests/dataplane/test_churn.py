@@ -16,7 +16,7 @@ from tests.dataplane.loaded import EAST, OTHERS, WEST, scale, under_load
 from tests.support.machine import pod
 from tests.support.waiting import eventually, until
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets]
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.dataplane.joined import Pair, pair
 from tests.support.machine import pod, service, session
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets]
+pytestmark = pytest.mark.sockets
 
 MIB = 1 << 20
 BLOCK = bytes(range(256)) * (CHUNK // 256)

@@ -13,7 +13,7 @@ from tests.dataplane.test_story import CURL, WEB, answered, greeting
 from tests.support.machine import pod
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets]
+pytestmark = pytest.mark.sockets
 
 URL = "http://web-west/"
 

@@ -46,7 +46,7 @@ from tests.dataplane.load import Caller, Requests
 from tests.dataplane.test_story import CURL, WEB, answered
 from tests.support.waiting import eventually, until
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets]
+pytestmark = pytest.mark.sockets
 
 RATE = 200
 URL = "http://web-west/"

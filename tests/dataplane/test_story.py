@@ -17,7 +17,7 @@ from tests.dataplane.joined import Pair, account, pair
 from tests.support.machine import deployment, headless, pod, service, stateful_set
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets]
+pytestmark = pytest.mark.sockets
 
 SET = (stateful_set("nginx-set", 3, of="nginx-svc"), headless("nginx-svc", "nginx-set"))
 WEB = (deployment("web", 2), service("web", "web"))

@@ -23,7 +23,7 @@ from tests.envoy.talking import ADDRESS, ANCHORS, GATEWAY, envoy, live, server
 from tests.support import pki
 from tests.support.waiting import eventually, until
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets]
+pytestmark = pytest.mark.sockets
 
 MANY = 2000
 

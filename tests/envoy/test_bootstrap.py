@@ -29,7 +29,6 @@ def proxy(role: Role = "gateway", controller: str = "127.0.0.1") -> Proxy:
     )
 
 
-@pytest.mark.real
 @pytest.mark.sockets
 @pytest.mark.parametrize("role", ["gateway", "egress"])
 @pytest.mark.parametrize("controller", ["10.0.0.1", "fd00::1", "isthmus-controller.isthmus.svc"])

@@ -20,7 +20,7 @@ from isthmus.xds.upstream import socket_address
 from tests.envoy.talking import ADDRESS, envoy, live, server
 from tests.support.waiting import eventually, until
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets]
+pytestmark = pytest.mark.sockets
 
 LAUNCHER = """
 import asyncio, sys

@@ -13,7 +13,7 @@ from tests.support.waiting import until
 from tests.xds import crossing
 from tests.xds.crossing import CURL, CURL_ID, OTHER, STRANGER, Crossing, call, pod
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets, pytest.mark.usefixtures("both")]
+pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("both")]
 
 REQUEST = "GET /a/b?c HTTP/1.1\nhost: shop.example"
 

@@ -48,7 +48,6 @@ def test_resources_are_those_that_were_read(
     golden(f"{name}-{kind}.yaml", yaml.safe_dump(found, width=120))
 
 
-@pytest.mark.real
 @pytest.mark.parametrize("name", CASES)
 def test_envoy_finds_them_valid(name: str, tmp_path: Path) -> None:
     files = Files(tmp_path)

@@ -29,7 +29,7 @@ from tests.xds.crossing import (
     tunnel,
 )
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets, pytest.mark.usefixtures("both")]
+pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("both")]
 
 REQUEST = "GET / HTTP/1.1\nhost: shop.example"
 KNOWN = pki.credentials(crossing.CURL_ID)

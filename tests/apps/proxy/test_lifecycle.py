@@ -184,7 +184,6 @@ def config(here: Site, directory: Path) -> Config:
     )
 
 
-@pytest.mark.real
 async def test_envoy_starts_with_the_certificate_and_takes_every_newer_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
