@@ -17,6 +17,7 @@ from isthmus.envoy.admin import Admin, NoAnswer
 from isthmus.envoy.bootstrap import ADMIN_SOCKET, Proxy, bootstrap
 from isthmus.model.errors import Permanent
 from isthmus.runtime.backoff import Backoff, Retries
+from isthmus.runtime.children import end
 from isthmus.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class Envoy:
                 await asyncio.wait_for(asyncio.shield(stopping), wait)
         finally:
             self.pid = None
-            await _end(process)
+            await end(process, GRACE)
             await asyncio.wait({saying, ended})
 
     async def _start(self) -> asyncio.subprocess.Process:
@@ -162,15 +163,3 @@ async def _pass_on(process: asyncio.subprocess.Process) -> None:
             return
         text = line.decode("utf-8", "replace").rstrip()[:LONGEST]
         log.warning("envoy says", extra={"said": text})
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-    try:
-        await asyncio.wait_for(process.wait(), GRACE)
-    except TimeoutError:
-        process.kill()
-        await process.wait()

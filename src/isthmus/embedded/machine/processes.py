@@ -4,11 +4,12 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from isthmus.embedded.machine.programs import Site
 from isthmus.embedded.machine.streams import connect
 from isthmus.model.errors import Transient
+from isthmus.runtime.children import end
 
 _START = 10.0  # seconds until a process must answer
 _GLANCE = 0.02  # seconds between two looks whether it does
@@ -43,7 +44,7 @@ async def process(site: Site) -> AsyncIterator[asyncio.subprocess.Process]:
         await _answering(site, child)
         yield child
     finally:
-        await _ended(child)
+        await end(child, _END)
 
 
 def _expanded(word: str, variables: dict[str, str]) -> str:
@@ -71,15 +72,3 @@ async def _answering(site: Site, child: asyncio.subprocess.Process) -> None:
             else:
                 writer.close()
                 break
-
-
-async def _ended(child: asyncio.subprocess.Process) -> None:
-    if child.returncode is None:
-        with suppress(ProcessLookupError):
-            child.terminate()
-    try:
-        async with asyncio.timeout(_END):
-            await child.wait()
-    except TimeoutError:
-        child.kill()
-        await child.wait()

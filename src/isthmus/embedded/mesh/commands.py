@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.machine.programs import Site
 from isthmus.embedded.mesh.waiting import is_ready, until
 from isthmus.model.errors import Transient
+from isthmus.runtime.children import end
 
 ADMIN = 9990
 _END = 10.0  # seconds to end in good order
@@ -86,7 +87,7 @@ class Commands:
         try:
             yield child
         finally:
-            await _end(child)
+            await end(child, _END)
 
     def _log(self, what: str) -> str:
         return f"{self.logs}/{self.cluster.name}-{what}.log"
@@ -103,14 +104,3 @@ async def _healthy(child: asyncio.subprocess.Process, url: str) -> bool:
     if child.returncode is not None:
         raise Ended(f"a controller has ended with {child.returncode} before it was ready")
     return await is_ready(url)
-
-
-async def _end(child: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        child.terminate()
-    try:
-        async with asyncio.timeout(_END):
-            await child.wait()
-    except TimeoutError:
-        child.kill()
-        await child.wait()
