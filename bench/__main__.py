@@ -1,4 +1,4 @@
-"""``python -m bench``: the Kubernetes edge beside its peers, and mirroring beside its floor."""
+"""``python -m bench``: the Kubernetes edge, mirroring and the data plane, beside others."""
 
 import argparse
 import asyncio
@@ -15,6 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import document, peers, results, seed, trial
+from bench.dataplane import figures as dataplane_figures
+from bench.dataplane import report as dataplane_report
+from bench.dataplane import run as dataplane
 from bench.lineup import CONTENDERS, IMPORTS, Contender
 from bench.meter import Listing, Watching
 from bench.mirroring import figures, report
@@ -28,6 +31,7 @@ from lab.versions import CONTROL_PLANE, ETCD, KUBERNETES
 
 NAME = "kube-edge"
 MIRRORING = "mirroring"
+DATAPLANE = "dataplane"
 RECORDED = peers.ROOT / "bench" / "results"
 DOCUMENT = peers.ROOT / "docs" / "performance.md"
 
@@ -52,10 +56,12 @@ def main() -> int:
     if not arguments.render:
         _warn_if_busy()
     try:
-        if not arguments.only or set(arguments.only) != {MIRRORING}:
+        if not arguments.only or not set(arguments.only) <= {MIRRORING, DATAPLANE}:
             _edge(arguments, whole)
         if not arguments.only or MIRRORING in arguments.only:
             _mirroring(arguments)
+        if not arguments.only or DATAPLANE in arguments.only:
+            _dataplane(arguments)
     except IsthmusError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -94,6 +100,23 @@ def _mirroring(arguments: argparse.Namespace) -> None:
     print(f"recorded in {recorded.relative_to(peers.ROOT)}", file=sys.stderr)
 
 
+def _dataplane(arguments: argparse.Namespace) -> None:
+    whole = not arguments.quick
+    recorded = RECORDED / (f"{DATAPLANE}.json" if whole else f"{DATAPLANE}.partial.json")
+    if not arguments.render:
+        plan = dataplane.Plan(
+            ports=5000 if whole else 200,
+            rounds=arguments.runs if whole else 1,
+            seconds=4.0 if whole else 1.0,
+        )
+        dataplane_figures.write(dataplane.run(plan), recorded)
+    found = dataplane_figures.read(recorded)
+    print(dataplane_report.terminal(found))
+    if whole:
+        document.replace_section(DOCUMENT, DATAPLANE, dataplane_report.markdown(found))
+    print(f"recorded in {recorded.relative_to(peers.ROOT)}", file=sys.stderr)
+
+
 def _warn_if_busy() -> None:
     """Say beforehand that the figures will not be worth much, rather than let them surprise."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
@@ -107,7 +130,7 @@ def _warn_if_busy() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    names = [*(contender.name for contender in CONTENDERS), MIRRORING]
+    names = [*(contender.name for contender in CONTENDERS), MIRRORING, DATAPLANE]
     parser.add_argument("--quick", action="store_true", help="a tenth of the objects, no document")
     parser.add_argument("--only", action="append", choices=names, help="may be repeated")
     parser.add_argument("--runs", type=int, default=5, help="of everyone, in turn (default: 5)")

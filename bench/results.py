@@ -15,8 +15,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     cores: int
     memory_gb: int
     python: str
-    kubernetes: str
-    etcd: str
+    kubernetes: str = ""
+    etcd: str = ""
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     missing: dict[str, str]  # what could not be measured, and why
 
 
-def machine(kubernetes: str, etcd: str) -> Machine:
+def machine(kubernetes: str = "", etcd: str = "") -> Machine:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
         cores=os.cpu_count() or 0,

@@ -1,0 +1,1 @@
+"""The data plane measured: how much two real Envoys can be told, and how fast they carry."""

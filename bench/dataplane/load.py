@@ -1,0 +1,69 @@
+"""The load: one generator, wrk, for every path and every kind of call."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from bench import trial
+from bench.trial import Failed
+
+MANY_BYTES = 1 << 20  # of one large call
+SCRIPT = Path(__file__).with_name("load.lua")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """One kind of call, and on how many connections at the same time."""
+
+    name: str
+    connections: int
+    path: str = "/"
+    arguments: tuple[str, ...] = ()
+    carries: int = 0  # bytes of one call, where it is they that count
+
+
+LOADS = (
+    Load(name="one call at a time", connections=1),
+    Load(name="32 calls at a time", connections=32),
+    Load(name="256 calls at a time", connections=256),
+    Load(name="a new connection for each call, 8 at a time", connections=8, arguments=("close",)),
+    Load(name="downloads, 4 at a time", connections=4, path="/large", carries=MANY_BYTES),
+    Load(
+        name="uploads, 4 at a time",
+        connections=4,
+        path="/sink",
+        arguments=("upload", str(MANY_BYTES)),
+        carries=MANY_BYTES,
+    ),
+)
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What wrk has found; times in seconds."""
+
+    seconds: float
+    requests: int
+    failed: int
+    p50: float
+    p99: float
+
+
+def missing() -> str | None:
+    """Say what is not installed, if so."""
+    return None if shutil.which("wrk") else "wrk is not installed (Debian: wrk)"
+
+
+def offer(load: Load, place: str, seconds: float) -> Said:
+    """Call what answers at ``place`` for so long."""
+    command = [
+        *("wrk", "--threads", "1", "--connections", str(load.connections)),
+        *("--duration", f"{seconds:.0f}s", "--timeout", "10s", "--script", str(SCRIPT)),
+        *(f"http://{place}{load.path}", "--", *load.arguments),
+    ]
+    said = trial.run(command, patience=seconds + 30).strip().splitlines()
+    found = msgspec.json.decode(said[-1].encode(), type=Said)
+    if not found.requests or found.failed > found.requests / 1000:
+        raise Failed(f"{found.failed} calls failed, {found.requests} did not")
+    return found

@@ -1,0 +1,149 @@
+"""Every path from a caller to one server, under the same loads, in turn."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.dataplane import load, mesh, pairs
+from bench.dataplane.figures import Reading
+from bench.dataplane.load import Load
+from bench.dataplane.proxies import EGRESS, GATEWAY, controller, proxy
+from bench.dataplane.ways import BYTES, DIRECT, OURS, REQUESTS, named
+from bench.kernel import processor_seconds
+from bench.progress import Progress
+from bench.trial import Failed, in_turn
+from isthmus.envoy.bootstrap import OWN_FILE
+from isthmus.model.routes import EgressRoutes, GatewayRoutes, Place, Protocol
+from isthmus.xds import egress, gateway, secrets
+from isthmus.xds.references import Reference
+from isthmus.xds.resources import Resource, Resources, together
+from isthmus.xds.snapshot import snapshot
+
+ALL = "traffic"
+CALLER, ACCOUNT = "127.0.0.1", "shop/cart"  # where the generator calls from, and who it is
+SERVICES: dict[str, tuple[int, Protocol]] = {BYTES: (0, "tcp"), REQUESTS: (1, "http")}
+PATIENCE = 60.0
+REST = 1.0  # seconds between two loads, for what is left of the first
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to the server: by its name, where it begins, and the proxies on it."""
+
+    name: str
+    place: str
+    processes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    rounds: int
+    seconds: float  # of one load on one way
+    loads: Sequence[Load] = load.LOADS
+
+
+def missing() -> dict[str, str]:
+    """Say what cannot be measured on this machine, and why."""
+    whole = load.missing() or pairs.missing(pairs.NGINX)
+    if whole:
+        return {ALL: whole}
+    return {f"{one.name} pair": why for one in pairs.PAIRS if (why := pairs.missing(one))}
+
+
+async def measure(plan: Plan, folder: Path) -> tuple[tuple[Reading, ...], dict[str, str]]:
+    """Offer every load to every way, one after the other, in another order each round.
+
+    Return the figures, and what has none because calls failed.
+    """
+    found, failed = [], {}
+    async with _ways(folder) as ways:
+        turns = [(way, one) for way in ways for one in plan.loads]
+        progress = Progress("traffic measurements", len(turns) * plan.rounds)
+        for number, (way, one) in enumerate(in_turn(turns, plan.rounds)):
+            try:
+                found.append(await _read(way, one, plan.seconds, number // len(turns)))
+            except Failed as error:
+                failed[f"{way.name}, {one.name}"] = str(error)
+            progress.step(f"{way.name}, {one.name}")
+            await asyncio.sleep(REST)
+    return tuple(found), failed
+
+
+async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
+    before = sum(map(processor_seconds, way.processes))
+    said = await asyncio.to_thread(load.offer, one, way.place, seconds)
+    return Reading(
+        path=way.name,
+        load=one.name,
+        round=number,
+        seconds=said.seconds,
+        calls=said.requests,
+        carried=said.requests * one.carries,
+        p50=said.p50,
+        p99=said.p99,
+        cpu=sum(map(processor_seconds, way.processes)) - before,
+    )
+
+
+@asynccontextmanager
+async def _ways(folder: Path) -> AsyncIterator[list[Way]]:
+    """Start everything; who has nothing to do costs nothing."""
+    with pairs.running(folder) as running:
+        running.server()
+        ways = [Way(DIRECT, f"{mesh.PODS_AT}:{pairs.SERVER_PORT}")]
+        for pair in pairs.PAIRS:
+            if pairs.missing(pair) is None:
+                processes = running.pair(pair)
+                for kind, port in ((BYTES, pair.tcp), (REQUESTS, pair.http)):
+                    place = f"{mesh.EGRESS_AT}:{port}"
+                    ways.append(Way(named(pair.name, kind), place, processes))
+        async with _ours(folder) as processes:
+            for kind, (number, _) in SERVICES.items():
+                place = f"{mesh.EGRESS_AT}:{mesh.outbound(number, 'tcp').listener}"
+                ways.append(Way(named(OURS, kind), place, processes))
+            yield ways
+
+
+@asynccontextmanager
+async def _ours(folder: Path) -> AsyncIterator[tuple[int, ...]]:
+    told = {GATEWAY: snapshot(_gateway()), EGRESS: snapshot(_egress())}
+    async with (
+        controller() as told_by,
+        proxy(GATEWAY, told_by, folder) as west,
+        proxy(EGRESS, told_by, folder) as east,
+    ):
+        for role, wanted in told.items():
+            told_by.ads.publish(role, wanted)
+            versions = {
+                Reference(type_url, name): entry.version
+                for type_url, entries in wanted.types.items()
+                for name, entry in entries.items()
+            }
+
+            def is_told(role: str = role, versions: dict[Reference, str] = versions) -> bool:
+                return told_by.holds(role, versions)
+
+            await told_by.until(is_told, f"the {role} told", PATIENCE)
+        assert west.pid is not None
+        assert east.pid is not None
+        yield west.pid, east.pid
+
+
+def _gateway() -> Resources:
+    place = Place(address=mesh.PODS_AT, port=pairs.SERVER_PORT)
+    served = (mesh.inbound(number, protocol, place) for number, protocol in SERVICES.values())
+    site = gateway.Site(address=mesh.GATEWAY_AT, own=OWN_FILE)
+    return _with_anchors(gateway.gateway(GatewayRoutes(inbound=tuple(served)), site))
+
+
+def _egress() -> Resources:
+    carried = (mesh.outbound(number, protocol) for number, protocol in SERVICES.values())
+    routes = EgressRoutes(outbound=tuple(carried), peers=(mesh.peer(),), callers={CALLER: ACCOUNT})
+    return _with_anchors(egress.egress(routes, mesh.EGRESS_AT), mesh.account(ACCOUNT))
+
+
+def _with_anchors(resources: Resources, *more: Resource) -> Resources:
+    flat = (one for named in resources.values() for one in named.values())
+    return together([*flat, secrets.anchors(mesh.anchors().pem()), *more])
