@@ -9,6 +9,8 @@ from isthmus.model.exports import Export, Refused
 from isthmus.model.names import EXPORTED
 from isthmus.model.objects import EndpointSlice, Service
 
+NO = "false"
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -19,11 +21,12 @@ class Offer:
 
 
 def is_offered(service: Service) -> bool:
-    """Tell whether somebody has marked ``service`` for export, with whatever value.
+    """Tell whether somebody has marked ``service`` for export, with any value but "false".
 
-    Which values a Link imports is for its own selector to say: the target does not know it.
+    Which values a Link imports is for its own selector to say: the target does not know it. But
+    nobody who says "false" means that others may call.
     """
-    return EXPORTED in service.metadata.labels
+    return service.metadata.labels.get(EXPORTED, NO) != NO
 
 
 def offer(service: Service, slices: Iterable[EndpointSlice]) -> Offer | None:
