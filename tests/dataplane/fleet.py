@@ -1,14 +1,14 @@
 """Two gateways of west and two egresses of east, ended and replaced one after another."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from itertools import product
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import aiohttp
-from prometheus_client.parser import text_string_to_metric_families
 
 from isthmus.embedded.machine.objects import PODS
 from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
@@ -23,7 +23,16 @@ from tests.support.waiting import until
 
 T = TypeVar("T")
 
+_SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
 DRAIN, LINGER = 2.0, 0.5  # seconds that a proxy gives its callers, and those still to come
+
+
+class Sample(NamedTuple):
+    name: str
+    labels: dict[str, str]
+    value: float
 
 
 async def start(side: Side, role: str, name: str) -> None:
@@ -68,20 +77,27 @@ async def served(side: Side, *mirrors: str) -> None:
                 await until(partial(listens, endpoint.addresses[0], port.port or 0), bool)
 
 
-async def count(side: Side, pod: str, name: str, **labels: str) -> float:
-    """Return what a proxy has counted under these labels, as whoever scrapes it sees it."""
+async def metrics(side: Side, pod: str) -> list[Sample]:
+    """Return all that a proxy has counted, as whoever scrapes it sees it."""
     address = side.machine.pod(pod, SYSTEM).status.pod_ip
-    wanted = {f"isthmus_{label}": value for label, value in labels.items()}
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"http://{address}:9991/stats/prometheus") as answer,
     ):
         text = await answer.text()
+    return [
+        Sample(name, dict(_LABEL.findall(labels)), float(value))
+        for name, labels, value in _SAMPLE.findall(text)
+    ]
+
+
+async def count(side: Side, pod: str, name: str, **labels: str) -> float:
+    """Return what a proxy has counted under a name and these labels."""
+    wanted = {f"isthmus_{label}": value for label, value in labels.items()}
     return sum(
-        sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name == name and wanted.items() <= sample.labels.items()
+        one.value
+        for one in await metrics(side, pod)
+        if one.name == name and wanted.items() <= one.labels.items()
     )
 
 
