@@ -16,6 +16,7 @@ from yarl import URL
 from isthmus.catalogue.callers import Site
 from isthmus.catalogue.errors import Forbidden, Garbled, Unavailable, Unreachable, Untrusted
 from isthmus.catalogue.following import SILENCE, Chunks, Door
+from isthmus.model.addresses import bracketed
 from isthmus.model.errors import IsthmusError
 from isthmus.xds.gateway import CATALOGUE, CATALOGUE_HOST, CATALOGUE_PATH
 from isthmus.xds.http import DESTINATION
@@ -68,8 +69,7 @@ class Dialer:
     async def _ask(
         self, session: aiohttp.ClientSession, door: Door, address: str
     ) -> aiohttp.ClientResponse:
-        host = f"[{address}]" if ":" in address else address
-        where = f"{host}:{door.port}"
+        where = f"{bracketed(address)}:{door.port}"
         url = URL(f"https://{where}{CATALOGUE_PATH}", encoded=True)
         try:
             response = await session.get(url, headers=HEADERS, allow_redirects=False)

@@ -17,6 +17,7 @@ from cryptography import x509
 from envoy.service.discovery.v3 import ads_pb2, discovery_pb2
 
 from isthmus.envoy.translation import address_of, asked, response
+from isthmus.model.addresses import bracketed
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.pki.verify import Untrusted, identify
@@ -109,7 +110,7 @@ class AdsServer:
         server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=STREAMS)
         server.add_generic_rpc_handlers((_service(self.converse),))
         try:
-            bound = server.add_secure_port(f"{_bracketed(address)}:{port}", self._credentials())
+            bound = server.add_secure_port(f"{bracketed(address)}:{port}", self._credentials())
         except RuntimeError:
             bound = 0
         if not bound:
@@ -254,7 +255,3 @@ def _configuration(papers: Papers) -> grpc.ServerCertificateConfiguration:
     return grpc.ssl_server_certificate_configuration(
         [(papers.key, papers.chain)], root_certificates=papers.anchors
     )
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address

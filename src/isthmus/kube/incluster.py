@@ -11,6 +11,7 @@ from isthmus.kube.document import Place
 from isthmus.kube.entries import read, url
 from isthmus.kube.errors import BadConfig
 from isthmus.kube.pem import check_certificates
+from isthmus.model.addresses import bracketed
 from isthmus.runtime.clock import Clock
 
 MOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -27,8 +28,7 @@ def load(environment: Mapping[str, str], clock: Clock, mount: Path = MOUNT) -> A
             "set: this is not a pod; name a kubeconfig with --kubeconfig or KUBECONFIG"
         )
     # An IPv6 address stands in brackets in a URL (RFC 3986, 3.2.2), but not in the variable.
-    bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    address = url(f"https://{bracketed}:{port}", place)
+    address = url(f"https://{bracketed(host)}:{port}", place)
     authorities = _mounted(mount / "ca.crt")
     check_certificates(authorities, Place(str(mount / "ca.crt")))
     token = mount / "token"

@@ -54,6 +54,11 @@ def meant(host: str) -> Address | None:
     return address.ipv4_mapped or address.sixtofour or address
 
 
+def bracketed(host: str) -> str:
+    """Return ``host`` as it stands before a port: an IPv6 address needs brackets there."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 def _address_refusal(address: Address, allow_loopback: bool) -> str | None:
     if address in METADATA:
         return "a cloud's metadata service"

@@ -27,6 +27,7 @@ from isthmus.apps.signed import (
     Using,
 )
 from isthmus.kube.credentials import read_token
+from isthmus.model.addresses import bracketed
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.model.quoting import one_line
@@ -56,7 +57,7 @@ class Controller:
         self, place: tuple[str, int], identity: Identity, token: Path, name: str = ""
     ) -> None:
         host, port = place
-        self._where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._where = f"{bracketed(host)}:{port}"
         self._identity = identity
         self._token = token
         self._name = name

@@ -25,6 +25,7 @@ from isthmus.embedded.kinds.refusals import bad_request
 from isthmus.embedded.status import Refusal
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request
+from isthmus.model.addresses import bracketed
 from isthmus.model.wire import JsonObject
 
 _WORTH_COMPRESSING = 128 * 1024  # bytes; the real server's threshold, too
@@ -73,11 +74,10 @@ async def serve(
     try:
         await web.TCPSite(runner, host, port, ssl_context=context).start()
         bound_host, bound_port = runner.addresses[0][:2]
-        shown = f"[{bound_host}]" if ":" in bound_host else bound_host
         cluster.faults.on_disconnect.add(abort)
         yield Served(
             cluster=cluster.name,
-            url=f"{'https' if tls else 'http'}://{shown}:{bound_port}",
+            url=f"{'https' if tls else 'http'}://{bracketed(bound_host)}:{bound_port}",
             ca_pem=cluster.authority.pem if tls else "",
             token=cluster.admin_token,
         )
