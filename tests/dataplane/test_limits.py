@@ -3,17 +3,21 @@ counted. The certificates that prove nobody are in tests/xds/test_refusals.py, o
 """
 
 import asyncio
+import re
 import socket
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from fnmatch import fnmatch
 from functools import partial
+from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+from isthmus.apps.controller.metrics import registry
 from isthmus.embedded.machine.programs import PROGRAMS, Site
 from isthmus.embedded.machine.streams import connect, listening
 from isthmus.embedded.mesh.installed import SYSTEM
@@ -475,3 +479,20 @@ def listening_at(address: str) -> set[int]:
         rows = [line.split() for line in table][1:]
     places = [row[1].split(":") for row in rows if row[3] == "0A"]
     return {int(port, 16) for where, port in places if where == wanted}
+
+
+async def test_everything_that_is_counted_is_explained(two: Pair) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+    explained = re.findall(r"`((?:envoy|isthmus|gateway)_[a-z_*]+)`", text)
+    counted = {
+        re.sub("_(bucket|sum|count)$", "", one.name)
+        for side in (two.east, two.west)
+        for name in ("isthmus-gateway", "isthmus-egress")
+        for one in await metrics(side, name)
+    }
+    for side in (two.east, two.west):
+        (controller,) = side.controllers
+        known = registry(controller).collect()
+        counted |= {f"{one.name}_total" if one.type == "counter" else one.name for one in known}
+    unexplained = {one for one in counted if not any(fnmatch(one, rule) for rule in explained)}
+    assert unexplained == set()
