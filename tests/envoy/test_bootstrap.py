@@ -76,6 +76,45 @@ def test_the_first_answers_are_waited_for_without_end() -> None:
 
 def test_every_label_has_a_group_to_leave_out_and_one_to_keep() -> None:
     """Envoy takes the first group out of the name and the second as the value."""
-    assert {name: re.compile(regex).groups for name, regex in LABELS.items()} == dict.fromkeys(
-        LABELS, 2
-    )
+    for regexes in LABELS.values():
+        assert {re.compile(regex).groups for regex in regexes} == {2}
+
+
+@pytest.mark.parametrize(
+    "name, left, labels",
+    [
+        pytest.param(
+            "cluster.in|shop|web.upstream_rq_2xx",
+            "cluster.upstream_rq",
+            {"direction": "in", "namespace": "shop", "service": "web", "status_class": "2xx"},
+            id="an exported service",
+        ),
+        pytest.param(
+            "cluster.out|west.upstream_cx_total",
+            "cluster.upstream_cx_total",
+            {"direction": "out", "link": "west"},
+            id="a link",
+        ),
+        *(
+            pytest.param(
+                f"{kind}.out|west|shop|web-west.downstream_cx_total",
+                f"{kind}.downstream_cx_total",
+                {"direction": "out", "link": "west", "namespace": "shop", "service": "web-west"},
+                id=f"a mirror, {kind}",
+            )
+            for kind in ("tcp", "http")
+        ),
+        pytest.param("http.gateway.no_route", "http.gateway.no_route", {}, id="a gateway"),
+    ],
+)
+def test_names_of_statistics_become_labels(name: str, left: str, labels: dict[str, str]) -> None:
+    found = {
+        label: match
+        for label, regexes in LABELS.items()
+        for regex in regexes
+        if (match := re.search(regex, name))
+    }
+    assert {label: match[2] for label, match in found.items()} == labels
+    for begin, end in sorted((match.span(1) for match in found.values()), reverse=True):
+        name = name[:begin] + name[end:]
+    assert name == left

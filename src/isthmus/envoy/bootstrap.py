@@ -55,8 +55,8 @@ READERS = 64  # connections to the pages at a time
 
 # How names of statistics become labels; see isthmus.xds.gateway and isthmus.xds.egress. Of each
 # expression the outer group leaves the name, and the inner one is the label's value. Each begins
-# with a word and a dot where it can: Envoy tries it on no other names, and all on all are half of the
-# work of taking in thousands of ports.
+# with a word and a dot where it can: Envoy tries it on no other names, and to try all on all is
+# half of the work of taking in thousands of ports.
 _OUT = (r"^tcp\.out\|", r"^http\.out\|")
 LABELS = {
     "direction": (r"^cluster\.((in|out)\|)", r"^tcp\.((out)\|)", r"^http\.((out)\|)"),
