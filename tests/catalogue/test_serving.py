@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from isthmus.catalogue import serving
+from isthmus.catalogue import dialing, serving
 from isthmus.catalogue.dialing import Dialer
 from isthmus.catalogue.errors import Forbidden, Unavailable, Unreachable, Untrusted
 from isthmus.catalogue.following import Door, follow, snapshot
@@ -163,6 +163,33 @@ async def test_one_gateway_that_answers_is_enough() -> None:
     assert isinstance(await failure(dialer(), there.door), Unreachable)
     empty = Door(cluster="west", addresses=(), port=1)
     assert isinstance(await failure(dialer(), empty), Unreachable)
+
+
+async def test_an_answer_that_comes_byte_by_byte_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialing, "ANSWER", 0.3, raising=False)
+
+    ended = asyncio.Event()
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nx-slow: ")
+        while not writer.is_closing():
+            writer.write(b"a")
+            await asyncio.sleep(0.05)
+        writer.transport.abort()
+        ended.set()
+
+    tls = context(of("west", "isthmus-gateway"), server=True)
+    there = await asyncio.start_server(drip, "127.0.0.1", 0, ssl=tls)
+    door = Door(cluster="west", addresses=("127.0.0.1",), port=there.sockets[0].getsockname()[1])
+    try:
+        async with asyncio.timeout(5):
+            found = await failure(dialer(), door)
+            await ended.wait()
+    finally:
+        there.close()
+    assert isinstance(found, Unreachable)
+    assert "no answer in time" in str(found)
 
 
 async def test_a_cluster_that_is_not_known_yet_serves_nothing() -> None:

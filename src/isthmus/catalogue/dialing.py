@@ -4,6 +4,7 @@ OpenSSL verifies the chain, and with it that the issuer may speak for the cluste
 that the name is the gateway's is verified here, before a byte of the answer is read.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from isthmus.xds.http import DESTINATION
 
 HEADERS = {"Host": CATALOGUE_HOST, DESTINATION: CATALOGUE, "Accept-Encoding": "identity"}
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=10.0, sock_read=SILENCE)
+ANSWER = 20.0  # seconds until a gateway's answer begins; the next one has to get its turn
 FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError, TimeoutError)
 
 
@@ -72,7 +74,8 @@ class Dialer:
         where = f"{bracketed(address)}:{door.port}"
         url = URL(f"https://{where}{CATALOGUE_PATH}", encoded=True)
         try:
-            response = await session.get(url, headers=HEADERS, allow_redirects=False)
+            async with asyncio.timeout(ANSWER):
+                response = await session.get(url, headers=HEADERS, allow_redirects=False)
         except FOREIGN as error:
             raise _translated(error, where) from None
         problem = _refusal(response, door.cluster) or self._stranger(response, door.cluster, where)
