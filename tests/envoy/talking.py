@@ -45,6 +45,7 @@ async def envoy(
     who: Identity = GATEWAY,
     *,
     drain: float = 5,
+    linger: float = 0,
     stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Envoy]:
     """Run an Envoy that asks the server on ``port``, until the end or until ``stop`` is set."""
@@ -59,7 +60,7 @@ async def envoy(
         controller_identity=str(CONTROLLER),
         metrics=(ADDRESS, 0),
     )
-    options = Options(directory=directory, concurrency=1, drain=drain)
+    options = Options(directory=directory, concurrency=1, drain=drain, linger=linger)
     made, stop = Envoy(proxy, options, SystemClock(), Random()), stop or asyncio.Event()
     running = asyncio.create_task(made.run(stop))
     try:

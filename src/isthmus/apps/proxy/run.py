@@ -14,7 +14,7 @@ from isthmus.apps.proxy.config import Config
 from isthmus.apps.proxy.files import Files
 from isthmus.apps.proxy.keeper import Keeper
 from isthmus.envoy.bootstrap import Proxy
-from isthmus.envoy.process import Envoy, Options
+from isthmus.envoy.process import CannotStart, Envoy, Options
 from isthmus.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -29,14 +29,20 @@ async def run(config: Config, clock: Clock, stop: asyncio.Event) -> None:
     envoy = _envoy(config, name, clock)
     signer = Controller(config.controller, config.controller_identity, config.token_file, name)
     keeper = Keeper(config.identity, signer, config.trust_file, files, clock)
+    failure: CannotStart | None = None
     try:
         async with asyncio.TaskGroup() as group:
             keeping = group.create_task(keeper.run())
             if await _first(keeper.ready, stop) is keeper.ready:
-                await envoy.run(stop)
+                try:
+                    await envoy.run(stop)
+                except CannotStart as error:
+                    failure = error
             keeping.cancel()
     finally:
         files.remove()
+    if failure is not None:
+        raise failure  # outside of the group, which would hide it in another error
     log.info("stopped")
 
 
