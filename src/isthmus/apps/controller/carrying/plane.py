@@ -118,6 +118,8 @@ class DataPlane:
         yield self._reflect(SECRETS, secrets, self.authority.fold_secrets)
         yield self._reflect(CONFIG_MAPS, config_maps, self.authority.fold_config_maps)
         yield self.authority.run()
+        yield self._reflect(CONFIG_MAPS, self.seeing.selection, self.seeing.fold)
+        yield self.seeing.run()
         if self._config.sign_port is not None:
             yield self._serve(Place(self._config.address, self._config.sign_port))
         if self._config.ads_port is not None:
@@ -126,8 +128,6 @@ class DataPlane:
                 yield one.run()
             yield self.proxies.run()
             yield self._tell_proxies(self._config.ads_port)
-            yield self._reflect(CONFIG_MAPS, self.seeing.selection, self.seeing.fold)
-            yield self.seeing.run()
             yield self.hearing.run(complain)
 
     async def _serve(self, place: Place) -> None:
