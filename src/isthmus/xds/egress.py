@@ -24,7 +24,17 @@ from envoy.type.matcher.v3 import http_inputs_pb2
 
 from isthmus.model.routes import EgressRoutes, Outbound, Peer
 from isthmus.xds import identify, tls, tunnels, upstream
-from isthmus.xds.http import BUFFER, DESTINATION, NEVER, OURS, SOURCE, connections, http2, without
+from isthmus.xds.http import (
+    BUFFER,
+    DESTINATION,
+    NEVER,
+    OURS,
+    ROUTES_FROM,
+    SOURCE,
+    connections,
+    http2,
+    without,
+)
 from isthmus.xds.resources import Resource, Resources, extension, resource, together
 
 # Passive health: a gateway that cannot be connected to is left alone for a while. What the
@@ -149,7 +159,7 @@ def _requests(one: Outbound, statistics: str) -> dict[str, object]:
     return connections(
         statistics,
         [],
-        rds={"route_config_name": one.link, "config_source": tls.ADS},
+        rds={"route_config_name": one.link, "config_source": ROUTES_FROM},
         early_header_mutation_extensions=[
             extension("envoy.http.early_header_mutation.header_mutation", early)
         ],

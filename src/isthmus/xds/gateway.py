@@ -23,7 +23,16 @@ from envoy.extensions.filters.network.connection_limit.v3 import connection_limi
 from isthmus.model.objects import Value
 from isthmus.model.routes import Callers, GatewayRoutes, Inbound
 from isthmus.xds import access, tls, tunnels, upstream
-from isthmus.xds.http import BUFFER, DESTINATION, NEVER, OURS, connections, http2, without
+from isthmus.xds.http import (
+    BUFFER,
+    DESTINATION,
+    NEVER,
+    OURS,
+    ROUTES_FROM,
+    connections,
+    http2,
+    without,
+)
 from isthmus.xds.resources import Resource, Resources, extension, resource, together
 
 PORT = 4143
@@ -164,7 +173,7 @@ def _scopes() -> dict[str, object]:
     return {
         "name": "destinations",
         "scope_key_builder": {"fragments": [{"header_value_extractor": extractor}]},
-        "scoped_rds": {"scoped_rds_config_source": tls.ADS},
+        "scoped_rds": {"scoped_rds_config_source": ROUTES_FROM},
     }
 
 

@@ -11,6 +11,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 )
 
 from isthmus.xds.resources import extension
+from isthmus.xds.tls import ADS
 
 DESTINATION = "isthmus-destination"  # the authority of the exported port that a request is for
 SOURCE = "isthmus-source"  # the address that a request came from; it does not leave the egress
@@ -25,6 +26,10 @@ CONNECTION_WINDOW = STREAMS * STREAM_WINDOW
 QUIET = {"seconds": 3600}  # after which a request with nothing to say in either direction ends
 NEVER = {"seconds": 0}
 BUFFER = {"value": 1 << 20}
+
+# While Envoy takes in thousands of listeners, it hears of no routes. It waits for them longer than
+# that takes, because a listener that has none turns its callers away.
+ROUTES_FROM = {**ADS, "initial_fetch_timeout": {"seconds": 120}}
 
 
 def http2(interval: int, timeout: int) -> dict[str, object]:
