@@ -221,7 +221,7 @@ async def issuers_are_replaced(here: Rotations) -> None:
 
 async def handshakes(here: Rotations) -> float:
     """How often the egress of east and a gateway of west have proved themselves to each other."""
-    name = "envoy_cluster_ssl_handshake_total"
+    name = "envoy_cluster_ssl_handshake"
     return await count(here.two.east, "isthmus-egress", name, direction="out", link="west")
 
 

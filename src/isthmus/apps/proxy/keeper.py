@@ -66,6 +66,7 @@ class Keeper:
         random: Random | None = None,
     ) -> None:
         self.ready = asyncio.Event()  # set once Envoy can be started
+        self.quiet = asyncio.Lock()  # held while a controller is being asked
         self.own: Credentials | None = None
         self.anchors: Bundle | None = None
         self._identity = identity
@@ -87,12 +88,14 @@ class Keeper:
     async def run(self) -> None:
         """Keep the certificate fresh, for ever."""
         while True:
-            try:
-                await self.look()
-            except IsthmusError as error:
-                self._failed(error)
-            self._warn()
-            if not await self._is_outdated():
+            async with self.quiet:
+                try:
+                    await self.look()
+                except IsthmusError as error:
+                    self._failed(error)
+                self._warn()
+                is_outdated = await self._is_outdated()
+            if not is_outdated:
                 await self._clock.sleep(LOOK)
 
     async def look(self) -> None:

@@ -7,6 +7,7 @@ controller for everything else, and is drained when all of this is to end.
 import asyncio
 import logging
 import socket
+from contextlib import suppress
 from random import Random
 
 from isthmus.apps.proxy.asking import Controller
@@ -18,6 +19,8 @@ from isthmus.envoy.process import CannotStart, Envoy, Options
 from isthmus.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
+
+FAREWELL = 2.0  # seconds
 
 
 async def run(config: Config, clock: Clock, stop: asyncio.Event) -> None:
@@ -38,6 +41,9 @@ async def run(config: Config, clock: Clock, stop: asyncio.Event) -> None:
                     await envoy.run(stop)
                 except CannotStart as error:
                     failure = error
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL), keeper.quiet:
+                    pass  # no controller is left in the midst of a word
             keeping.cancel()
     finally:
         files.remove()
