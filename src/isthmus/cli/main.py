@@ -32,6 +32,8 @@ TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells do it
 TERMINATED = 143  # 128 + SIGTERM
 
+PORT = click.IntRange(0, 65535)
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -121,9 +123,15 @@ def check(where: Where, output: str) -> int:
 @click.option("--cluster-domain", default="cluster.local", show_default=True, help="Of Services.")
 @click.option("--name", default="", help="Of the pod; else the machine's name.")
 @click.option("--address", help="Where its ports are opened; else at all addresses.")
-@click.option("--admin-port", default=9990, show_default=True, help="/metrics /livez /readyz.")
-@click.option("--sign-port", default=8443, show_default=True, help="Certificates and catalogue.")
-@click.option("--ads-port", default=8444, show_default=True, help="What proxies are told.")
+@click.option(
+    "--admin-port", type=PORT, default=9990, show_default=True, help="/metrics /livez /readyz."
+)
+@click.option(
+    "--sign-port", type=PORT, default=8443, show_default=True, help="Certificates and catalogue."
+)
+@click.option(
+    "--ads-port", type=PORT, default=8444, show_default=True, help="What proxies are told."
+)
 @click.option("--workers", default=16, show_default=True, help="Mirrors written at once.")
 @click.option(
     "--allow-loopback", is_flag=True, help="Targets may be on this machine: for trying things out."

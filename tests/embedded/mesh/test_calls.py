@@ -100,3 +100,30 @@ def silent_place() -> tuple[str, int]:
         free.bind(("127.0.0.1", 0))
         host, port = free.getsockname()
     return host, port
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("nginx", id="no scheme"),
+        pytest.param("ftp://nginx", id="another scheme"),
+        pytest.param("file:///etc/passwd", id="a file"),
+        pytest.param("http://", id="nobody"),
+        pytest.param("http://@", id="a user without a host"),
+        pytest.param("http://nginx:99999", id="a port too high"),
+        pytest.param("http://nginx:-1", id="a port too low"),
+        pytest.param("http://nginx:abc", id="a port that is none"),
+        pytest.param("http://[::1", id="half an address"),
+        pytest.param("http://[::1]/", id="IPv6"),
+        pytest.param("http://a\x1b[31mb/", id="an escape sequence"),
+        pytest.param("http://" + "a" * 100_000, id="a name without end"),
+        pytest.param("http://" + "ü" * 70, id="a label too long"),
+    ],
+)
+async def test_what_is_no_address_of_a_page_is_named_in_one_short_line(url: str) -> None:
+    nobody = Caller("127.0.0.1", "default", "east.cluster.local", ("127.0.0.1", 1))
+    with pytest.raises(Unanswered, match=r"is not the address of a page; one begins") as raised:
+        await calls.call(nobody, url)
+    said = str(raised.value)
+    assert len(said) < 300
+    assert said.isprintable()

@@ -19,6 +19,7 @@ from isthmus.kube.resources import SERVICES
 from isthmus.model.errors import Permanent
 from isthmus.model.objects import Key
 from isthmus.model.quoting import one_line
+from isthmus.model.syntax import is_subdomain
 
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 LARGEST = 1 << 20  # bytes of an answer that are shown
@@ -70,7 +71,7 @@ async def caller(client: Client, pod: Key, domain: str, ports: Ports) -> Caller:
 
 async def call(who: Caller, url: str) -> Answer:
     """Get ``url``; raises ``Unanswered``."""
-    target = URL(url)
+    target = _page(url)
     connector = aiohttp.TCPConnector(
         local_addr=(who.address, 0), resolver=_Resolver(who), family=AF_INET, force_close=True
     )
@@ -91,6 +92,19 @@ async def call(who: Caller, url: str) -> Answer:
         raise Unanswered(f"{url[:_LONGEST]!r} is not the address of a page") from error
     except (aiohttp.ClientError, OSError) as error:
         raise Unanswered(f"{target.host}: {one_line(str(error), _LONGEST)}") from error
+
+
+def _page(url: str) -> URL:
+    """Read the address of a page that a pod can ask for: it knows names and IPv4 addresses."""
+    try:
+        found = URL(url)
+        host = (found.raw_host or "").rstrip(".")
+        if found.scheme in ("http", "https") and found.port and is_subdomain(host.lower()):
+            return found
+    except ValueError:
+        pass
+    shown = one_line(url, _LONGEST)
+    raise Unanswered(f"{shown!r} is not the address of a page; one begins with http:// and a name")
 
 
 class _Resolver(AbstractResolver):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,12 +61,14 @@ def ours(
 @asynccontextmanager
 async def _kept(client: Client, file: Path) -> AsyncIterator[None]:
     """Replace what is mounted when the cluster has something else, as a kubelet does it."""
-    async with asyncio.TaskGroup() as group:
-        following = group.create_task(_follow(client, file))
-        try:
-            yield
-        finally:
-            following.cancel()
+    following = asyncio.create_task(_follow(client, file))
+    try:
+        # Not in a group of tasks: that would wrap what those who use this fail with.
+        yield
+    finally:
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
 
 
 async def _follow(client: Client, file: Path) -> None:
