@@ -26,7 +26,15 @@ T = TypeVar("T")
 _SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
-DRAIN, LINGER = 2.0, 0.5  # seconds that a proxy gives its callers, and those still to come
+
+class Times(NamedTuple):
+    """Seconds that a proxy which ends gives its callers, and those who are still to come."""
+
+    drain: float = 2.0
+    linger: float = 0.5
+
+
+TIMES = Times()
 
 
 class Sample(NamedTuple):
@@ -35,12 +43,12 @@ class Sample(NamedTuple):
     value: float
 
 
-async def start(side: Side, role: str, name: str) -> None:
-    """Start a proxy beside others of its role, and wait until it is ready."""
+async def start(side: Side, role: str, name: str, times: Times = TIMES) -> None:
+    """Start one of our workloads beside others of its role, and wait until it is ready."""
     workload = f"isthmus-{role}"
     pod = machines.pod(name, f"isthmus.dev/{role}", serviceAccountName=workload)
     pod["metadata"]["labels"] = {"app": workload}
-    env = [{"name": "DRAIN", "value": str(DRAIN)}, {"name": "LINGER", "value": str(LINGER)}]
+    env = [{"name": key.upper(), "value": str(value)} for key, value in times._asdict().items()]
     ports = [{"containerPort": port} for port in WORKLOADS[workload].values()]
     pod["spec"]["containers"][0] |= {"ports": ports, "env": env}
     await side.kubectl.create(pod, namespace=SYSTEM)
@@ -48,7 +56,7 @@ async def start(side: Side, role: str, name: str) -> None:
     async def ready() -> bool:
         return (await side.client.get(PODS, Key(SYSTEM, name))).is_ready
 
-    await until(ready, bool)
+    await until(ready, bool, within=40)
 
 
 async def stop(side: Side, name: str) -> None:
@@ -59,12 +67,12 @@ async def stop(side: Side, name: str) -> None:
         found = await side.client.list(PODS, Selection(namespace=SYSTEM))
         return {one.metadata.name for one in found.objects}
 
-    await until(names, lambda found: name not in found, within=20)
+    await until(names, lambda found: name not in found, within=40)
 
 
-async def replace(side: Side, role: str, old: str, new: str) -> None:
+async def replace(side: Side, role: str, old: str, new: str, times: Times = TIMES) -> None:
     """Let a proxy take another one's place, as a rollout does it."""
-    await start(side, role, new)
+    await start(side, role, new, times)
     await stop(side, old)
 
 

@@ -17,23 +17,23 @@ RATE, LINES, DOWNLOADS = 200, 50, 5
 OTHERS = [f"other-{number}" for number in range(20)]
 
 
-def _graceful(made: JsonObject) -> JsonObject:
-    """Let pods go on for a second after they were told to end, as they should."""
-    hook = {"lifecycle": {"preStop": {"sleep": {"seconds": 1}}}}
-    made["spec"]["template"]["spec"]["containers"][0] |= hook
-    return made
-
-
 EAST = (pod("curl", serviceAccountName="default"),)
-WEST = (
-    _graceful(deployment("web", 3)),
-    service("web", "web"),
-    deployment("feed", 1),
-    service("feed", "feed"),
-    deployment("lines", 2, "isthmus.dev/greeter"),
-    service("lines", "lines", ports=[{"name": "tcp", "port": 80, "targetPort": "http"}]),
-    *(service(name, "web") for name in OTHERS),
-)
+
+
+def west(grace: int = 1) -> tuple[JsonObject, ...]:
+    """What west runs; pods of ``web`` go on for so many seconds after they were told to end."""
+    web = deployment("web", 3)
+    hook = {"lifecycle": {"preStop": {"sleep": {"seconds": grace}}}}
+    web["spec"]["template"]["spec"]["containers"][0] |= hook
+    return (
+        web,
+        service("web", "web"),
+        deployment("feed", 1),
+        service("feed", "feed"),
+        deployment("lines", 2, "isthmus.dev/greeter"),
+        service("lines", "lines", ports=[{"name": "tcp", "port": 80, "targetPort": "http"}]),
+        *(service(name, "web") for name in OTHERS),
+    )
 
 
 @dataclass
@@ -61,7 +61,8 @@ class Load:
             still = (*self.lines.open, *self.downloads.open)
             return all(one.words > heard[id(one)] for one in still)
 
-        await eventually(lambda: self.requests.answers.total() >= enough, within=20)
+        patience = 20 + 2 * seconds
+        await eventually(lambda: self.requests.answers.total() >= enough, within=patience)
         await eventually(is_heard, within=20)
 
     async def reaches_another_pod(self) -> None:
@@ -91,7 +92,7 @@ async def under_load(two: Pair) -> AsyncIterator[Load]:
         await eventually(lambda: made.is_up, within=20)
         yield made
         await made.goes_on()
-    assert not made.requests.failures
+    assert not made.requests.failures, made.requests.failures
 
 
 async def scale(side: Side, name: str, replicas: int) -> None:

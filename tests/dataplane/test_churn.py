@@ -10,9 +10,9 @@ from functools import partial
 
 import pytest
 
-from tests.dataplane.fleet import DRAIN, count, fleet, replace, shared, start, stop
+from tests.dataplane.fleet import TIMES, count, fleet, replace, shared, start, stop
 from tests.dataplane.joined import Pair
-from tests.dataplane.loaded import EAST, OTHERS, WEST, scale, under_load
+from tests.dataplane.loaded import EAST, OTHERS, scale, under_load, west
 from tests.support.machine import pod
 from tests.support.waiting import eventually, until
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.sockets
 
 @pytest.fixture(scope="module")
 def two(runner: asyncio.Runner) -> Iterator[Pair]:
-    with shared(runner, fleet(EAST, WEST)) as found:
+    with shared(runner, fleet(EAST, west())) as found:
         yield found
 
 
@@ -118,4 +118,4 @@ async def test_proxies_are_replaced(two: Pair, role: str, lines: str, feed: str)
         await stop(side, ended)
         await load.goes_on()
         assert len(load.lost) == carried[ended] > 0
-        assert all(one.ended - ending > DRAIN * 0.9 for one in load.lost)
+        assert all(one.ended - ending > TIMES.drain * 0.9 for one in load.lost)

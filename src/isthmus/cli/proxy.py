@@ -58,7 +58,7 @@ def _address(text: str) -> str:
 @click.option("--drain", default=30.0, show_default=True, help="Seconds for callers to leave.")
 @click.option(
     "--linger",
-    default=5.0,
+    default=15.0,
     show_default=True,
     help="Of these: for those to come who have not heard that it ends.",
 )

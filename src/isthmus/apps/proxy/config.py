@@ -35,7 +35,9 @@ class Config:
     metrics: tuple[str, int] = ("0.0.0.0", 9991)
     concurrency: int = 2
     drain: float = 30.0  # seconds for callers to leave
-    linger: float = 5.0  # of these: how long others still come, who have not heard that it ends
+    # Of these: how long others still come, who have not heard that it ends. Mirrors lead to an
+    # egress until a controller says otherwise, and the one that leads may just be replaced.
+    linger: float = 15.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
 
