@@ -107,7 +107,7 @@ def _dataplane(arguments: argparse.Namespace) -> None:
         plan = dataplane.Plan(
             ports=5000 if whole else 200,
             rounds=arguments.runs if whole else 1,
-            seconds=4.0 if whole else 1.0,
+            seconds=4.0 if whole else 2.0,
         )
         dataplane_figures.write(dataplane.run(plan), recorded)
     found = dataplane_figures.read(recorded)

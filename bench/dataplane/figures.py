@@ -58,7 +58,7 @@ class Dataplane(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     date: str
     versions: dict[str, str]
-    load: float  # of the machine, the higher one of before and after
+    load: float  # of the machine in the minute before
     scales: tuple[Scale, ...]
     readings: tuple[Reading, ...]
     missing: dict[str, str]  # what could not be measured, and why

@@ -27,7 +27,7 @@ def markdown(found: Dataplane) -> str:
     head = (
         f"Measured on {found.date}: {machine.cores} cores, {machine.memory_gb} GB, "
         f"Python {machine.python}, {versions}; median of {_rounds(found)} interleaved rounds "
-        f"(lowest … highest); load average before and after at most {found.load:.1f}."
+        f"(lowest … highest); load average before it {found.load:.1f}."
     )
     parts = [head, *(document.piped(table) for table in _tables(found))]
     return "\n\n".join([*parts, "\n".join(f"- {remark}" for remark in _remarks(found))])

@@ -30,7 +30,7 @@ class Plan:
 
 def run(plan: Plan) -> Dataplane:
     missing = traffic.missing()
-    loads = [os.getloadavg()[0]]
+    load = os.getloadavg()[0]
     scales = _scales(plan)
     readings: Sequence[Reading] = ()
     if traffic.ALL not in missing:
@@ -38,12 +38,11 @@ def run(plan: Plan) -> Dataplane:
             wanted = traffic.Plan(rounds=plan.rounds, seconds=plan.seconds)
             readings, failed = asyncio.run(traffic.measure(wanted, Path(folder)))
             missing |= failed
-    loads.append(os.getloadavg()[0])
     return Dataplane(
         machine=results.machine(),
         date=datetime.now(UTC).date().isoformat(),
         versions={"Envoy": VERSION, **pairs.versions()},
-        load=max(loads),
+        load=load,
         scales=scales,
         readings=tuple(readings),
         missing=missing,

@@ -68,6 +68,8 @@ async def measure(plan: Plan, folder: Path) -> tuple[tuple[Reading, ...], dict[s
                 failed[f"{way.name}, {one.name}"] = str(error)
             progress.step(f"{way.name}, {one.name}")
             await asyncio.sleep(REST)
+    order = [(one.name, way.name) for one in plan.loads for way in ways]
+    found.sort(key=lambda one: order.index((one.load, one.path)))
     return tuple(found), failed
 
 
