@@ -19,13 +19,16 @@ from aiohttp import web
 
 from isthmus.apps.controller.metrics import registry
 from isthmus.embedded.machine.programs import PROGRAMS, Site
+from isthmus.embedded.machine.records import Unresolved
 from isthmus.embedded.machine.streams import connect, listening
 from isthmus.embedded.mesh.installed import SYSTEM
+from isthmus.embedded.mesh.mounts import DRAIN
 from isthmus.model.names import EXPORTED
+from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from isthmus.xds.tunnels import PROTOCOL, server_name
 from tests.dataplane.fleet import count, metrics, served, shared
-from tests.dataplane.joined import Pair, account, pair
+from tests.dataplane.joined import GRANTS, Pair, account, pair
 from tests.support import pki
 from tests.support.machine import pod, service, session
 from tests.support.waiting import until
@@ -118,7 +121,7 @@ async def nobody_came() -> AsyncIterator[None]:
 
 async def requested(two: Pair, caller: str, namespace: str = "default") -> int:
     """Return what a request of a pod is answered with; 0 if it is not answered."""
-    with suppress(OSError, aiohttp.ClientError):
+    with suppress(OSError, aiohttp.ClientError, Unresolved):
         async with (
             session(two.east.machine, caller, namespace) as client,
             client.get("http://web-west.default/200") as reply,
@@ -129,7 +132,7 @@ async def requested(two: Pair, caller: str, namespace: str = "default") -> int:
 
 async def greeted(two: Pair, caller: str, namespace: str = "default") -> bytes:
     """Return what a connection of a pod hears first; nothing if it is closed before."""
-    with suppress(OSError):
+    with suppress(OSError, Unresolved):
         reader, writer = await two.east.machine.connect(
             caller, "db-west.default", 80, namespace=namespace
         )
@@ -273,6 +276,24 @@ async def test_what_was_exported_a_moment_ago_cannot_be_called(two: Pair) -> Non
     await until(tunnel, lambda found: found == b"", within=SOON)
     async with nobody_came():
         assert (await asked(), await tunnel()) == ("404", b"")
+
+
+async def test_a_connection_outlives_its_callers_grant_but_not_its_port(two: Pair) -> None:
+    """A Grant that names others in the caller's place closes the door; without one it goes."""
+    reader, writer = await two.east.machine.connect("curl", "db-west", 80)
+    assert await reader.readline() == b"welcome\n"
+    others = {"spec": {"from": {"serviceAccounts": ["default/other"]}}}
+    await two.west.client.merge_patch(GRANTS, Key("", "east"), others)
+    await until(partial(greeted, two, "curl"), lambda found: found == b"", within=SOON)
+    await asyncio.sleep(2 * DRAIN)
+    writer.write(b"still here\n")
+    assert await reader.readline() == b"still here\n"
+    await two.west.revoke("east")
+    with suppress(OSError):
+        assert await reader.read() == b""
+    writer.transport.abort()
+    await two.west.grant("east", **GRANT)
+    await until(partial(requested, two, "curl"), lambda found: found == 200, within=20)
 
 
 @pytest.mark.parametrize("protocol", ["h2", "http/1.1", PROTOCOL])
