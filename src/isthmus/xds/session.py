@@ -421,4 +421,6 @@ class Session:
             self._users[need] -= 1
             if not self._users[need]:
                 del self._users[need]
-                self._kept.pop(need, None)
+                if self._kept.pop(need, None) is not None and need.type_url in self._topics:
+                    # Nobody wants it any more, so nobody minds that the proxy did not take it.
+                    self._topics[need.type_url].refused.pop(need.name, None)
