@@ -104,6 +104,8 @@ def _instead(text: str) -> str:
 
 def _decoded(body: str, what: str, line: int) -> bytes:
     try:
+        if len(body) % 4:
+            raise Error  # b64decode does not mind a lonely "=" after whole groups
         der = b64decode(body, validate=True)
     except (Error, ValueError):
         # Without the cause: its text is harmless, its frames hold the body.
