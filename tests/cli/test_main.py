@@ -7,6 +7,7 @@ import pytest
 
 from isthmus import __version__
 from isthmus.cli import main
+from isthmus.cli.where import Where
 from isthmus.kube.errors import BadConfig, Unreachable
 from isthmus.model.errors import IsthmusError
 
@@ -46,18 +47,18 @@ def test_misuse_is_explained(arguments: list[str], capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     "arguments, expected",
     [
-        ("ask", main.Where(None, None)),
-        ("--kubeconfig a --context b ask", main.Where("a", "b")),
-        ("ask --kubeconfig a --context b", main.Where("a", "b")),
-        ("--kubeconfig a ask --context=b", main.Where("a", "b")),
-        ("--context b ask --kubeconfig a", main.Where("a", "b")),
-        ("--context a ask --context b", main.Where(None, "b")),
+        ("ask", Where(None, None)),
+        ("--kubeconfig a --context b ask", Where("a", "b")),
+        ("ask --kubeconfig a --context b", Where("a", "b")),
+        ("--kubeconfig a ask --context=b", Where("a", "b")),
+        ("--context b ask --kubeconfig a", Where("a", "b")),
+        ("--context a ask --context b", Where(None, "b")),
     ],
 )
 def test_which_cluster_is_meant_can_be_said_on_both_sides_of_a_command(
-    arguments: str, expected: main.Where, monkeypatch: pytest.MonkeyPatch
+    arguments: str, expected: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[main.Where] = []
+    seen: list[Where] = []
     monkeypatch.setattr(main.cli, "commands", dict(main.cli.commands))
     main.cli.add_command(click.Command("ask", callback=click.pass_obj(seen.append)))
     assert main.run(arguments.split()) == 0

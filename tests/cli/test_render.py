@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from isthmus.cli import render
-from isthmus.cli.checks import Check
+from isthmus.cli.checking.checks import Check
 from isthmus.cli.render import Style
 
 FOUND = [

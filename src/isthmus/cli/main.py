@@ -12,64 +12,25 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from types import FrameType
 
 import click
 
 from isthmus import __version__
-from isthmus.cli.demo import demo
-from isthmus.cli.proxy import proxy
-from isthmus.cli.rotate import rotate
-from isthmus.cli.trust import trust
+from isthmus.cli.checking.check import check
+from isthmus.cli.running.controller import controller
+from isthmus.cli.running.proxy import proxy
+from isthmus.cli.showing.demo import demo
+from isthmus.cli.trusting.rotate import rotate
+from isthmus.cli.trusting.trust import trust
+from isthmus.cli.where import Commands, Where
 from isthmus.model.errors import IsthmusError, Transient
-from isthmus.model.identities import MESH_DOMAIN
-from isthmus.model.wire import Json
 
 FAILED = 1
 MISUSED = 2
 TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells do it
 TERMINATED = 143  # 128 + SIGTERM
-
-PORT = click.IntRange(0, 65535)
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Which cluster the global options mean."""
-
-    kubeconfig: str | None
-    context: str | None
-
-
-def _where() -> list[click.Parameter]:
-    """The options that say which cluster is meant; typed twice, the last word counts."""
-
-    def chosen(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            ctx.obj = replace(ctx.obj or Where(None, None), **{str(option.name): value})
-
-    texts = {
-        "kubeconfig": ("FILE", "Instead of $KUBECONFIG or ~/.kube/config."),
-        "context": ("NAME", "A context of the kubeconfig; else the current."),
-    }
-    return [
-        click.Option([f"--{name}"], metavar=sign, help=text, expose_value=False, callback=chosen)
-        for name, (sign, text) in texts.items()
-    ]
-
-
-class Commands(click.Group):
-    """Commands that all know which cluster is meant, be it said before their name or after it."""
-
-    def __init__(self, *args: Json, **options: Json) -> None:
-        super().__init__(*args, **options)
-        self.params = [*_where(), *self.params]
-
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        cmd.params = [*_where(), *cmd.params]
-        super().add_command(cmd, name)
 
 
 @click.group(
@@ -99,87 +60,9 @@ def version(output: str) -> None:
         click.echo(render.document({"client": {"version": __version__}}, output), nl=False)
 
 
-@cli.command()
-@click.option(
-    "-o", "output", type=click.Choice(["table", "json", "yaml", "short"]), default="table"
-)
-@click.pass_obj
-def check(where: Where, output: str) -> int:
-    """Check that a cluster is reachable and fit for Isthmus."""
-    import asyncio
-
-    from isthmus.cli import checks, render
-
-    found = asyncio.run(checks.check(where.kubeconfig, where.context))
-    style = render.style(sys.stdout)
-    click.echo(render.checks(found, output, style), nl=False)
-    return FAILED if checks.failed(found) else 0
-
-
-@cli.command()
-@click.option("--cluster-name", required=True, help="What other clusters call this one: east.")
-@click.option("--namespace", default="isthmus", show_default=True, help="Where Secrets are.")
-@click.option("--mesh-domain", default=MESH_DOMAIN, show_default=True, help="As all clusters have.")
-@click.option("--cluster-domain", default="cluster.local", show_default=True, help="Of Services.")
-@click.option("--name", default="", help="Of the pod; else the machine's name.")
-@click.option("--address", help="Where its ports are opened; else at all addresses.")
-@click.option(
-    "--admin-port", type=PORT, default=9990, show_default=True, help="/metrics /livez /readyz."
-)
-@click.option(
-    "--sign-port", type=PORT, default=8443, show_default=True, help="Certificates and catalogue."
-)
-@click.option(
-    "--ads-port", type=PORT, default=8444, show_default=True, help="What proxies are told."
-)
-@click.option("--workers", default=16, show_default=True, help="Mirrors written at once.")
-@click.option(
-    "--allow-loopback", is_flag=True, help="Targets may be on this machine: for trying things out."
-)
-@click.option(
-    "--local-cidr",
-    "local_cidrs",
-    multiple=True,
-    metavar="CIDR",
-    help="A range of this cluster's own pods or nodes, where no gateway can be. Many allowed.",
-)
-@click.option("--log-format", type=click.Choice(["json", "text"]), help="Else text on a terminal.")
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-)
-@click.pass_obj
-def controller(where: Where, /, name: str, log_format: str | None, **options: Json) -> None:
-    """Mirror the services that linked clusters export.
-
-    Reads every Link of the cluster, watches what its target exports, and keeps a Service with
-    EndpointSlices here for each of them. Any number of replicas may run; one of them writes.
-
-    In a pod it uses the pod's service account. Anywhere else, name a kubeconfig:
-
-    \b
-      isthmus controller --kubeconfig east.yaml --cluster-name east
-    """
-    import asyncio
-
-    from isthmus.apps.controller.config import Config
-    from isthmus.cli.controller import control
-    from isthmus.kube.election import identity
-
-    for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
-    for port in ("sign_port", "ads_port"):
-        options[port] = options[port] or None
-    options["identity"] = identity(name)
-    config = Config(log_format="text" if for_people else "json", **options)
-    asyncio.run(control(config, where.kubeconfig, where.context))
-
-
-cli.add_command(demo)
-cli.add_command(proxy)
-cli.add_command(trust)
 trust.add_command(rotate)
+for command in (check, controller, demo, proxy, trust):
+    cli.add_command(command)
 
 
 @contextmanager

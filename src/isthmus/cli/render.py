@@ -9,7 +9,7 @@ from typing import TextIO
 import msgspec
 import yaml
 
-from isthmus.cli.checks import Check, failed
+from isthmus.cli.checking.checks import Check, failed
 from isthmus.model.quoting import one_line
 from isthmus.model.wire import Json, JsonObject
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from isthmus.cli import manifests, props
-from isthmus.cli.kubectl import Kubectl, NotUnderstood
+from isthmus.cli import manifests
+from isthmus.cli.showing import props
+from isthmus.cli.showing.kubectl import Kubectl, NotUnderstood
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.server import serve
 from isthmus.embedded.mesh import installed

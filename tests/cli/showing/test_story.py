@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from isthmus.cli import story
-from isthmus.cli.story import DoesNotHold, Stage
+from isthmus.cli.showing import story
+from isthmus.cli.showing.story import DoesNotHold, Stage
 
 
 class Page:

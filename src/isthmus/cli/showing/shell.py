@@ -6,8 +6,8 @@ import shlex
 import sys
 from dataclasses import dataclass
 
-from isthmus.cli.calling import call
-from isthmus.cli.kubectl import Kubectl, NotUnderstood
+from isthmus.cli.showing.calling import call
+from isthmus.cli.showing.kubectl import Kubectl, NotUnderstood
 from isthmus.model.errors import Permanent
 
 

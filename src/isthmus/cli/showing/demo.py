@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from isthmus.cli.main import Where
+    from isthmus.cli.where import Where
 
 
 @click.group(invoke_without_command=True)
@@ -29,7 +29,8 @@ def demo(ctx: click.Context, stay: bool | None, directory: Path | None) -> None:
     import asyncio
     import logging
 
-    from isthmus.cli import render, staging
+    from isthmus.cli import render
+    from isthmus.cli.showing import staging
 
     stays = sys.stdout.isatty() if stay is None else stay
     page = staging.Page(click.echo, render.style(sys.stdout))
@@ -52,7 +53,7 @@ def call(where: "Where", pod: str, url: str) -> int:
     """
     import asyncio
 
-    from isthmus.cli import calling
+    from isthmus.cli.showing import calling
 
     answer = asyncio.run(calling.from_outside(where.kubeconfig, pod, url))
     click.echo(str(answer))

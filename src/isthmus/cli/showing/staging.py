@@ -13,10 +13,11 @@ from shlex import quote
 
 import yaml
 
-from isthmus.cli import manifests, props, story
-from isthmus.cli.kubectl import Kubectl
+from isthmus.cli import manifests
 from isthmus.cli.render import Style
-from isthmus.cli.shell import Shell
+from isthmus.cli.showing import props, story
+from isthmus.cli.showing.kubectl import Kubectl
+from isthmus.cli.showing.shell import Shell
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.kubeconfigs import kubeconfig
 from isthmus.embedded.fronts.server import Served, serve

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cryptography import x509
 
-from isthmus.cli import render, trustfiles
+from isthmus.cli import render
+from isthmus.cli.trusting import files as trustfiles
 from isthmus.embedded.tables.table import age
 from isthmus.model.errors import Permanent
 from isthmus.model.quoting import one_line

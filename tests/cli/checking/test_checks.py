@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from isthmus.cli.checks import Check, check, failed
+from isthmus.cli.checking.checks import Check, check, failed
 from isthmus.embedded.api.answers import Answer
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults.effects import lost_answer

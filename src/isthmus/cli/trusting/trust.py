@@ -56,7 +56,7 @@ def create(mesh_domain: str, lifetime: timedelta, out: Path) -> None:
 
     Its key signs the issuers of clusters and nothing else: keep it offline.
     """
-    from isthmus.cli import trustfiles
+    from isthmus.cli.trusting import files as trustfiles
     from isthmus.pki.anchor import create_anchor
     from isthmus.pki.keys import chain_pem, key_pem
 
@@ -96,7 +96,7 @@ def issue(
       isthmus trust issue --cluster west --anchor anchor --secret - |
         kubectl --context west apply --server-side -f -
     """
-    from isthmus.cli import trustfiles
+    from isthmus.cli.trusting import files as trustfiles
     from isthmus.pki.anchor import mesh_domain_of
     from isthmus.pki.issuer import create_issuer
     from isthmus.pki.keys import chain_pem, key_pem
@@ -155,7 +155,7 @@ def inspect(files: tuple[Path, ...], anchors: Path | None, output: str) -> int:
     Takes anchors, issuers, bundles and chains (the leaf first) in PEM. Private keys are passed
     over. Exits with 1 if anything is expired or wrong.
     """
-    from isthmus.cli import trustviews
+    from isthmus.cli.trusting import views as trustviews
 
     now = datetime.now(UTC)
     seen = trustviews.look(files, anchors, now)

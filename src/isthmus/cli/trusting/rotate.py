@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from isthmus.cli.trust import FOLDER, duration
+from isthmus.cli.trusting.trust import FOLDER, duration
 
 if TYPE_CHECKING:
     from isthmus.cli.main import Where
-    from isthmus.cli.rotating import Mesh
+    from isthmus.cli.trusting.rotating import Mesh
 
 UNFINISHED = 3  # paused, or interrupted: the same command goes on
 
@@ -75,7 +75,8 @@ def run(where: "Where", /, new: Path, lifetime: timedelta, **named: object) -> i
     Ctrl-C stops it; the same command goes on from there, and so does one of somebody else. Exits
     with 3 if it is stopped or paused.
     """
-    from isthmus.cli import rotating, trustfiles
+    from isthmus.cli.trusting import files as trustfiles
+    from isthmus.cli.trusting import rotating
 
     pair = trustfiles.read_anchor(new)
     return _finished(rotating.run(_meant(where, named), pair, lifetime, is_back=False))
@@ -91,7 +92,8 @@ def roll_back(where: "Where", /, old: Path, lifetime: timedelta, **named: object
 
     Whoever drives it makes room. `run` goes forward again.
     """
-    from isthmus.cli import rotating, trustfiles
+    from isthmus.cli.trusting import files as trustfiles
+    from isthmus.cli.trusting import rotating
 
     pair = trustfiles.read_anchor(old)
     return _finished(rotating.run(_meant(where, named), pair, lifetime, is_back=True))
@@ -102,7 +104,7 @@ def roll_back(where: "Where", /, old: Path, lifetime: timedelta, **named: object
 @click.pass_obj
 def pause(where: "Where", /, **named: object) -> None:
     """Stop whoever drives a rotation; `run` goes on with it."""
-    from isthmus.cli import rotating
+    from isthmus.cli.trusting import rotating
 
     _finished(rotating.pause(_meant(where, named)))
 
@@ -113,13 +115,13 @@ def pause(where: "Where", /, **named: object) -> None:
 @click.pass_obj
 def status(where: "Where", /, output: str, **named: object) -> None:
     """Show how far a rotation is, and what every controller and proxy uses."""
-    from isthmus.cli import rotating
+    from isthmus.cli.trusting import rotating
 
     _finished(rotating.status(_meant(where, named), output))
 
 
 def _meant(where: "Where", named: dict[str, object]) -> "Mesh":
-    from isthmus.cli.rotating import Mesh
+    from isthmus.cli.trusting.rotating import Mesh
 
     contexts, file, namespace = (named[name] for name in ("contexts", "kubeconfig", "namespace"))
     assert isinstance(contexts, tuple)

@@ -15,7 +15,7 @@ from isthmus.apps.rotation.kept import Kept, newest
 from isthmus.apps.rotation.looking import Site
 from isthmus.apps.rotation.planning import Looks
 from isthmus.apps.rotation.steps import Means
-from isthmus.cli import rotateviews
+from isthmus.cli.trusting import rotateviews
 from isthmus.kube import kubeconfig
 from isthmus.kube.client import Client
 from isthmus.kube.http import HttpTransport

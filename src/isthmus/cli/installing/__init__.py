@@ -1,0 +1,1 @@
+"""Puts Isthmus into a cluster, and takes it out."""

@@ -1,0 +1,1 @@
+"""Joins clusters: Links in the source, Grants in the target."""

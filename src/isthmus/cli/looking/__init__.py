@@ -1,0 +1,1 @@
+"""Shows what is there: gateways, exports, mirrors and their traffic."""

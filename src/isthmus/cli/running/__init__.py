@@ -1,0 +1,1 @@
+"""Runs what a cluster runs: its controller, and its proxies."""

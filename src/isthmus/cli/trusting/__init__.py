@@ -1,0 +1,1 @@
+"""The certificates that clusters know each other by."""

@@ -1,0 +1,72 @@
+"""Which cluster a command means, and the way to it."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.model.wire import Json
+
+if TYPE_CHECKING:
+    from isthmus.kube.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster the global options mean."""
+
+    kubeconfig: str | None
+    context: str | None
+
+    def at(self, context: str | None) -> "Where":
+        """Another cluster of the same kubeconfig; none named: the same cluster."""
+        return self if context is None else replace(self, context=context)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator["Client"]:
+        """A client of that cluster."""
+        from isthmus.kube import kubeconfig
+        from isthmus.kube.client import Client
+        from isthmus.kube.http import HttpTransport
+        from isthmus.runtime.clock import SystemClock
+
+        files = kubeconfig.find(self.kubeconfig, os.environ, Path.home())
+        access = kubeconfig.load(files, SystemClock(), context=self.context)
+        client = Client(HttpTransport(await kubeconfig.settled(access)), access.credentials)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+def _where() -> list[click.Parameter]:
+    """The options that say which cluster is meant; typed twice, the last word counts."""
+
+    def chosen(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            ctx.obj = replace(ctx.obj or Where(None, None), **{str(option.name): value})
+
+    texts = {
+        "kubeconfig": ("FILE", "Instead of $KUBECONFIG or ~/.kube/config."),
+        "context": ("NAME", "A context of the kubeconfig; else the current."),
+    }
+    return [
+        click.Option([f"--{name}"], metavar=sign, help=text, expose_value=False, callback=chosen)
+        for name, (sign, text) in texts.items()
+    ]
+
+
+class Commands(click.Group):
+    """Commands that all know which cluster is meant, be it said before their name or after it."""
+
+    def __init__(self, *args: Json, **options: Json) -> None:
+        super().__init__(*args, **options)
+        self.params = [*_where(), *self.params]
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        cmd.params = [*_where(), *cmd.params]
+        super().add_command(cmd, name)
