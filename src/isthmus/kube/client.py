@@ -105,6 +105,11 @@ class Client:
         call = requests.apply(resource, obj, manager=MANAGER, force=force, subresource=subresource)
         return await self._object(call)
 
+    async def rehearse(self, resource: Resource[T], obj: T, *, force: bool = False) -> T:
+        """Return what ``apply`` would make of the object; nothing is stored."""
+        call = requests.apply(resource, obj, manager=MANAGER, force=force)
+        return await self._object(requests.rehearsed(call))
+
     async def merge_patch(
         self, resource: Resource[T], key: Key, patch: JsonObject, subresource: str = ""
     ) -> T:

@@ -1,6 +1,7 @@
 """What we ask of an API server, as values: pure functions from objects to requests."""
 
 from dataclasses import dataclass
+from dataclasses import replace as altered
 from typing import Generic, TypeVar
 
 import msgspec
@@ -113,6 +114,12 @@ def apply(
         "PATCH", resource.path(key, subresource), query, encoded(resource, obj), APPLY_PATCH
     )
     return _call("apply", resource, str(key), request)
+
+
+def rehearsed(call: Call[T]) -> Call[T]:
+    """The same, judged and answered by the server as if it were meant, and not stored."""
+    query = (*call.request.query, ("dryRun", "All"))
+    return altered(call, request=altered(call.request, query=query))
 
 
 def merge_patch(
