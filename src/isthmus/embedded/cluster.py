@@ -3,6 +3,7 @@
 import random as chance
 from collections.abc import Callable
 from datetime import UTC, datetime
+from ipaddress import IPv4Network
 
 from isthmus.embedded import seed
 from isthmus.embedded.access.deciding import Access
@@ -60,7 +61,7 @@ class Cluster:
             ca_pem=self.authority.pem,
         )
         self.access = Access(self.plane, admin_token=self.admin_token, wall=wall, domain=domain)
-        self.api = Api(self.plane, self.access, lifecycle.settle)
+        self.api = Api(self.plane, self.access, lifecycle.settle, IPv4Network(pod_range))
         self.faults = Faults(self.api.handle, self.store)
         seed.furnish(self.plane)
         lifecycle.settle(self.plane)

@@ -1,6 +1,6 @@
 """Which object, list or subresource a path means."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from isthmus.embedded.kinds.kind import Kind
@@ -17,6 +17,7 @@ class Route:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    beneath: str = ""  # percent-encoded: what of the path is for a pod to understand
 
     @property
     def resource(self) -> str:
@@ -29,12 +30,22 @@ class Route:
 
 def route(path: str, registry: Registry) -> Route | None:
     """What ``path`` means, or nothing where the real server has no such path either."""
-    match [unquote(part) for part in path.strip("/").split("/")]:
+    steps, beneath = _steps(path)
+    found = None
+    match [unquote(step) for step in steps]:
         case ["api", "v1", *rest]:
-            return _within("", "v1", rest, registry)
+            found = _within("", "v1", rest, registry)
         case ["apis", group, version, *rest]:
-            return _within(group, version, rest, registry)
-    return None
+            found = _within(group, version, rest, registry)
+    return replace(found, beneath=beneath) if found and beneath else found
+
+
+def _steps(path: str) -> tuple[list[str], str]:
+    """The steps that are ours to understand, and what is left for a pod to understand."""
+    match path.lstrip("/").split("/"):
+        case ["api", "v1", "namespaces", _, "pods", _, "proxy", *beneath] as steps:
+            return steps[: -len(beneath)] if beneath else steps, "/".join(beneath)
+    return path.strip("/").split("/"), ""
 
 
 def _within(group: str, version: str, rest: list[str], registry: Registry) -> Route | None:
@@ -67,4 +78,5 @@ def serves(kind: Kind, subresource: str) -> bool:
     return (kind.group, kind.plural, subresource) in (
         ("", "serviceaccounts", "token"),
         ("", "namespaces", "finalize"),
+        ("", "pods", "proxy"),
     )

@@ -2,17 +2,29 @@
 
 Authentication, authorization, discovery and routing happen here; what a verb does is in
 :mod:`listing`, :mod:`watching`, :mod:`writing` and :mod:`deleting`. Nothing waits for anything
-but the next event of a watch, so that a write and all its consequences are one step.
+but the next event of a watch, and the pod that a request is passed on to (:mod:`proxying`), so
+that a write and all its consequences are one step.
 """
 
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Network
 
 from isthmus.embedded.access import reviews
 from isthmus.embedded.access.deciding import Access
 from isthmus.embedded.access.principals import Attributes, User
-from isthmus.embedded.api import deleting, discovery, listing, scaling, selectors, watching, writing
+from isthmus.embedded.api import (
+    deleting,
+    discovery,
+    listing,
+    proxying,
+    scaling,
+    selectors,
+    watching,
+    writing,
+)
 from isthmus.embedded.api.answers import Answer, Form, answered, refused, success
 from isthmus.embedded.api.calls import BODY_LIMIT, Call, check_accepted, object_of
+from isthmus.embedded.api.proxying import Destination
 from isthmus.embedded.api.routing import Route, route
 from isthmus.embedded.api.writing import Written
 from isthmus.embedded.kinds import admission, causes
@@ -28,22 +40,27 @@ _VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch"}
 class Api:
     """Serves one cluster's control plane."""
 
-    def __init__(self, plane: Plane, access: Access, settle: Callable[[Plane], None]) -> None:
-        """``settle`` draws the consequences of what a request has written."""
+    def __init__(
+        self, plane: Plane, access: Access, settle: Callable[[Plane], None], pods: IPv4Network
+    ) -> None:
+        """``settle`` draws the consequences of what a request has written; ``pods`` are the
+        addresses that requests may be passed on to."""
         self._plane = plane
         self._access = access
         self._settle = settle
+        self._pods = pods
 
     async def handle(self, request: Request, as_of: int | None = None) -> Answer:
         """Answer ``request``; reads show nothing later than revision ``as_of``, if given."""
         try:
-            return self._serve(request, as_of)
+            found = self._serve(request, as_of)
+            return await proxying.fetched(found) if isinstance(found, Destination) else found
         except Refusal as refusal:
             return refused(refusal)
         except RecursionError:  # Only a body can be that deep, and nothing of it is stored yet.
             return refused(bad_request("the object is nested too deeply"))
 
-    def _serve(self, request: Request, as_of: int | None) -> Answer:
+    def _serve(self, request: Request, as_of: int | None) -> Answer | Destination:
         headers = {name.lower(): value for name, value in request.headers.items()}
         user = self._access.authenticate(headers, request.path)
         if len(request.body) > BODY_LIMIT:
@@ -65,6 +82,8 @@ class Api:
             as_of=as_of,
         )
         self._access.authorize(user, _attributes(call))
+        if found.subresource == "proxy":
+            return proxying.destination(self._plane, call, self._pods)
         call.check_options()
         check_accepted(headers.get("accept", ""))
         answer = self._do(call)
@@ -198,6 +217,8 @@ def _verb(method: str, found: Route, query: Mapping[str, str]) -> str:
             return "delete"
         case (("GET" | "PUT" | "PATCH"), ("" | "status" | "scale")):
             return _VERBS[method]
+        case "GET", "proxy":
+            return "get"
         case "POST", "token":
             return "create"
         case "PUT", "finalize":
