@@ -103,3 +103,18 @@ def test_a_table_looks_like_kubectls() -> None:
         "rows": [{"cells": ["a-long-name", 80, "x"]}, {"cells": ["b", "", "y"]}],
     }
     assert render.table(answer) == "NAME          PORTS(S)\na-long-name   80\nb"
+
+
+def test_rows_of_our_own_look_the_same() -> None:
+    shown = render.rows(["Name", "Ports"], [["a-long-name", 80], ["b", None], ["c", ""]])
+    assert shown == "NAME          PORTS\na-long-name   80\nb             -\nc             -"
+
+
+def test_no_rows_are_a_head() -> None:
+    assert render.rows(["Name", "Ports"], []) == "NAME   PORTS"
+
+
+def test_a_cell_cannot_write_to_the_terminal_nor_fill_it() -> None:
+    shown = render.rows(["Name"], [["a\x1b[2J\nb"], ["x" * 5000]])
+    assert shown.splitlines()[1] == "a [2J b"
+    assert len(shown.splitlines()[2]) == render.LONGEST_CELL

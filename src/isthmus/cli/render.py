@@ -1,7 +1,7 @@
 """Turns results into text: for people, for scripts, with and without colour."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TextIO
@@ -18,6 +18,7 @@ _MARKS = {
     "warning": ("‼", "33"),
     "error": ("×", "31"),  # noqa: RUF001  # the sign that all checks of this family use
 }
+LONGEST_CELL = 200  # characters
 LONGEST_DETAIL = 2000  # characters; two certificates side by side take half of it
 _GAP = 3  # spaces between the columns of kubectl's tables
 
@@ -94,13 +95,26 @@ def table(answer: JsonObject) -> str:
         for index, column in enumerate(answer["columnDefinitions"])
         if column.get("priority", 0) == 0
     ]
-    rows = [[answer["columnDefinitions"][index]["name"].upper() for index in shown]]
-    rows += [[_cell(row["cells"][index]) for index in shown] for row in answer["rows"] or ()]
-    widths = [max(len(row[place]) for row in rows) + _GAP for place in range(len(shown))]
-    lines = (
-        "".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+    head = [answer["columnDefinitions"][index]["name"] for index in shown]
+    cells = [[_cell(row["cells"][index]) for index in shown] for row in answer["rows"] or ()]
+    return _laid_out(head, cells)
+
+
+def rows(head: Sequence[str], rows: Iterable[Sequence[Json]]) -> str:
+    """A table of our own, laid out as kubectl does it; an empty cell is a dash."""
+    # What another cluster says of itself must not reach the terminal as it is.
+    cells = ([one_line(_cell(cell), LONGEST_CELL) or "-" for cell in row] for row in rows)
+    return _laid_out(head, cells)
+
+
+def _laid_out(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [[name.upper() for name in head], *rows]
+    widths = [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
+    padded = (
+        "".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        for line in lines
     )
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
 
 
 def _cell(value: Json) -> str:
