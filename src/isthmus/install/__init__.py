@@ -1,0 +1,3 @@
+"""What an installation consists of: from values to the objects of one cluster. Pure."""
+
+from isthmus.install.everything import objects as objects
