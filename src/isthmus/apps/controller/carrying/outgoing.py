@@ -1,10 +1,11 @@
 """The source's half of the data plane: which mirrored ports the egress listens for, and whose
-gateways it calls. Computed anew only for the mirrors that something has changed for.
+gateways it calls. Computed anew only for the mirrors that something has changed for, and not before
+somebody wants to know: while thousands of mirrors are made, most of what is seen is their halves.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from isthmus.apps.controller.config import Config
 from isthmus.core import egress, mirror
@@ -17,7 +18,6 @@ from isthmus.runtime.cache import Cache, Event, Gone, Listed, Put
 
 V = TypeVar("V", Service, EndpointSlice)
 
-Told: TypeAlias = Callable[[frozenset[Key]], None]
 MIRRORS = Selection(labels=f"{MIRRORED}=true")
 OURS = Selection(labels=f"{MANAGED_BY}={MANAGER}")
 
@@ -28,8 +28,9 @@ class Carrying:
     def __init__(self, config: Config, gateways: Callable[[str], tuple[str, ...]]) -> None:
         self._config = config
         self._gateways = gateways
-        self._told: list[Told] = []
-        self._is_whole = False
+        self._told: list[Callable[[], None]] = []
+        self._touched: set[Key] = set()  # about which something was seen since they were decided
+        self._changed: set[Key] = set()  # whose ports are served differently, and nobody knows yet
         self._services: Cache[Key, Service] = Cache(lambda one: one.metadata.key)
         self._slices: Cache[Key, EndpointSlice] = Cache(lambda one: one.metadata.key)
         self._links: Cache[Key, Link] = Cache(lambda one: one.metadata.key)
@@ -49,6 +50,7 @@ class Carrying:
     @property
     def outbound(self) -> Mapping[Key, tuple[Outbound, ...]]:
         """What the egress listens for, by the mirror that it is for."""
+        self._decide_touched()
         return self._outbound
 
     @property
@@ -56,28 +58,39 @@ class Carrying:
         """The gateways, by the name of the link."""
         return self._peers
 
-    def tell(self, told: Told) -> None:
-        """Have ``told`` called with the mirrors whose ports are served differently; with none if a
-        gateway has moved, and once everything is known."""
+    def tell(self, told: Callable[[], None]) -> None:
+        """Have ``told`` called whenever ``news`` or ``peers`` may be worth a look."""
         self._told.append(told)
+
+    def news(self) -> frozenset[Key]:
+        """Return the mirrors whose ports are served differently since this was asked last."""
+        self._decide_touched()
+        found = frozenset(self._changed)
+        self._changed.clear()
+        return found
 
     # What this cluster's watches say.
 
     def fold_services(self, event: Event[Key, Service]) -> None:
-        self._update(change.key for change in self._services.fold(only_mirrors(event)))
+        was_known = self._services.synced
+        changes = self._services.fold(only_mirrors(event))
+        self._touch({change.key for change in changes}, is_news=not was_known)
 
     def fold_slices(self, event: Event[Key, EndpointSlice]) -> None:
+        was_known = self._slices.synced
         changes = self._slices.fold(only_mirrors(event))
         both = (one for change in changes for one in (change.before, change.after))
-        self._update({key for one in both if one is not None for key in service_of(one)})
+        touched = {key for one in both if one is not None for key in service_of(one)}
+        self._touch(touched, is_news=not was_known)
 
     def fold_links(self, event: Event[Key, Link]) -> None:
+        was_known, touched = self._links.synced, set[Key]()
         for change in self._links.fold(event):
             both = [one for one in (change.before, change.after) if one is not None]
             # Their status changes all the time, and is nothing to a mirror.
             if len(both) == 1 or len({(one.uid, egress.carries(one)) for one in both}) > 1:
-                self._update({key for one in both for key in self._owned[one.uid]})
-        self._update(())
+                touched.update(key for one in both for key in self._owned[one.uid])
+        self._touch(touched, is_news=not was_known)
         self._refresh()
 
     def moved(self, uid: str) -> None:
@@ -92,7 +105,7 @@ class Carrying:
         peers = {one.link: one for one in found if one is not None}
         if peers != self._peers:
             self._peers = peers
-            self._tell(frozenset())
+            self._tell()
 
     # What follows from it.
 
@@ -100,14 +113,16 @@ class Carrying:
         config = self._config
         return egress.peer(link, self._gateways(link.uid), config.mesh_domain, config.namespace)
 
-    def _update(self, keys: Iterable[Key]) -> None:
-        touched = set(keys)
+    def _touch(self, keys: set[Key], *, is_news: bool) -> None:
+        self._touched |= keys
+        if keys or is_news:
+            self._tell()
+
+    def _decide_touched(self) -> None:
+        touched, self._touched = self._touched, set()
         for key in tuple(touched):
             touched |= self._want(key)
-        changed = frozenset(key for key in touched if self._decide(key))
-        if changed or self.synced != self._is_whole:
-            self._is_whole = self.synced
-            self._tell(changed)
+        self._changed.update(key for key in touched if self._decide(key))
 
     def _want(self, key: Key) -> set[Key]:
         """Note which ports ``key`` wants; return all that want one of these, or of its former."""
@@ -147,9 +162,9 @@ class Carrying:
             self._outbound[key] = served
         return True
 
-    def _tell(self, changed: frozenset[Key]) -> None:
+    def _tell(self) -> None:
         for told in self._told:
-            told(changed)
+            told()
 
     def _age(self, key: Key) -> tuple[str, Key]:
         """Sorts mirrors: who comes later takes nobody's port away."""

@@ -95,9 +95,14 @@ class Proxies:
         self._reached: tuple[frozenset[str], Mapping[str, Peer]] = (frozenset(), {})
         self._wake = asyncio.Event()
         sources.exporting.tell(self._exports_changed)
-        sources.carrying.tell(self._mirrors_changed)
+        sources.carrying.tell(self._touch)
         sources.calling.tell(lambda: self._touch(CALLERS))
         sources.authority.tell(lambda: self._touch(TRUST))
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether everything is known that proxies are told about."""
+        return self._sources.are_whole
 
     def tell(self, told: Publish) -> None:
         """Have ``told`` called with every snapshot."""
@@ -135,10 +140,6 @@ class Proxies:
         self._inbound |= keys
         self._touch(*(() if keys else (CATALOGUE,)))
 
-    def _mirrors_changed(self, keys: frozenset[Key]) -> None:
-        self._outbound |= keys
-        self._touch(*(() if keys else (CALLERS,)))
-
     def _touch(self, *parts: Part) -> None:
         self._stale.update(parts)
         self._wake.set()
@@ -151,7 +152,7 @@ class Proxies:
             await self._clock.sleep(0)
 
     def _steps(self) -> Iterator[None]:
-        while self._stale or self._inbound or self._outbound:
+        while self._is_stale():
             if TRUST in self._stale:
                 self._tell_trust()
             if CATALOGUE in self._stale:
@@ -164,6 +165,13 @@ class Proxies:
             for _ in range(min(STRETCH, len(self._outbound))):
                 self._tell_outbound(self._outbound.pop())
             yield
+
+    def _is_stale(self) -> bool:
+        """Tell whether anything is not as it should be any more, and note what."""
+        self._outbound |= self._sources.carrying.news()
+        if self._sources.carrying.peers is not self._reached[1]:
+            self._stale.add(CALLERS)
+        return bool(self._stale or self._inbound or self._outbound)
 
     def _tell_trust(self) -> None:
         trusted = self._sources.authority.anchors
@@ -182,8 +190,8 @@ class Proxies:
         callers, peers = self._sources.calling.callers, self._sources.carrying.peers
         self._tell_accounts()
         reached = (self._sources.calling.accounts, peers)
-        if reached != self._reached:
-            self._reached = reached
+        before, self._reached = self._reached, reached
+        if reached != before:
             self._tell_links()
         self.egress.put(ITSELF, (*identify.clusters(), identify.listener(callers)))
         self.egress.put(CALLERS, (egress.table(link, callers) for link in peers))
