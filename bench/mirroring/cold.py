@@ -98,6 +98,13 @@ class Cold:
             api = east.supervisor.pid(API_SERVER.name)
             before = processor_seconds(api)
             command = [sys.executable, "-m", "bench.mirroring.floor", "write", str(path)]
+            started = time.monotonic()
             said = run(command, patience=patience(trial.services))
+            wall = time.monotonic() - started
             cost = msgspec.json.decode(said, type=Cost)
-            return Sync(wall=cost.wall, cpu=cost.cpu, server_cpu=processor_seconds(api) - before)
+            return Sync(
+                wall=wall,
+                leading=wall - cost.wall,
+                cpu=cost.cpu,
+                server_cpu=processor_seconds(api) - before,
+            )

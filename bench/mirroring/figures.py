@@ -12,11 +12,15 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
     """One way from nothing to everything written; times in seconds, memory in MB."""
 
     wall: float
-    leading: float = 0.0  # after so much of it the controller led and began to write
+    leading: float = 0.0  # so much of it was over when the first object could be written
     cpu: float
     server_cpu: float  # of the API server that was written to
     peak: float = 0.0
     kept: float = 0.0
+
+    @property
+    def writing(self) -> float:
+        return self.wall - self.leading
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,13 +32,13 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cold_ratio(self) -> float:
-        """How much of the floor's rate is reached, counted from the start of the process."""
+        """How much of the floor's rate is reached, counted from the start of each process."""
         return self.floor.wall / self.ours.wall
 
     @property
     def writing_ratio(self) -> float:
-        """The same, counted from the moment at which the controller led."""
-        return self.floor.wall / (self.ours.wall - self.ours.leading)
+        """The same, counted from the moment at which each of them could write."""
+        return self.floor.writing / self.ours.writing
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """One run: the sizes in turn, then single changes and a restart among the mirrors."""
 
 import asyncio
+import compileall
 import tempfile
 import time
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 
+import isthmus
 from bench import results
 from bench.mirroring.clusters import export, server, source, stored, target
 from bench.mirroring.cold import Cold, Trial, patience
@@ -35,6 +37,8 @@ class Plan:
 
 def run(plan: Plan) -> Mirroring:
     build(CONTROL_PLANE)
+    # As it is where it was installed; a checkout may be forbidden to keep what it has compiled.
+    compileall.compile_dir(Path(isthmus.__file__).parent, quiet=1)
     progress = Progress("mirroring measurements", len(plan.sizes) + 3)
     sizes: list[Size] = []
     settled: tuple[Changes, Restart] | None = None
