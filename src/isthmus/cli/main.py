@@ -18,6 +18,11 @@ import click
 
 from isthmus import __version__
 from isthmus.cli.checking.check import check
+from isthmus.cli.installing.install import install
+from isthmus.cli.joining.allow import allow, deny
+from isthmus.cli.joining.connect import connect
+from isthmus.cli.joining.link import link, unlink
+from isthmus.cli.joining.plan import plan
 from isthmus.cli.running.controller import controller
 from isthmus.cli.running.proxy import proxy
 from isthmus.cli.showing.demo import demo
@@ -61,7 +66,9 @@ def version(output: str) -> None:
 
 
 trust.add_command(rotate)
-for command in (check, controller, demo, proxy, trust):
+for command in (check, controller, demo, install, proxy, trust):
+    cli.add_command(command)
+for command in (allow, connect, deny, link, plan, unlink):
     cli.add_command(command)
 
 

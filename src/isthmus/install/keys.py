@@ -28,7 +28,16 @@ class Entry(NamedTuple):
 
     @property
     def is_list(self) -> bool:
-        return get_origin(self.type) is tuple
+        return _origin(self.type) is tuple
+
+    @property
+    def plain_default(self) -> Json:
+        return msgspec.to_builtins(self.default)
+
+    @property
+    def shown_default(self) -> str:
+        """The default as it would be written."""
+        return msgspec.json.encode(self.default).decode()
 
     @property
     def takes(self) -> str:
@@ -70,7 +79,7 @@ def nearest(kind: type[msgspec.Struct], path: str) -> tuple[str, ...]:
 
 def _described(found: Json) -> tuple[Json, str]:
     """Return a type without, and the text of, its description."""
-    if get_origin(found) is not Annotated:
+    if _origin(found) is not Annotated:
         return found, ""
     bare, *notes = get_args(found)
     texts = [one.description for one in notes if isinstance(one, Meta) and one.description]
@@ -79,12 +88,16 @@ def _described(found: Json) -> tuple[Json, str]:
     return (Annotated[inner, limits[0]] if limits else inner), next(iter(texts), text)
 
 
+def _origin(found: Json) -> Json:
+    return get_origin(found)  # typeshed knows of no answer that could be compared
+
+
 def _is_map(found: Json) -> bool:
-    return isinstance(origin := get_origin(found), type) and issubclass(origin, _MAPS)
+    return isinstance(origin := _origin(found), type) and issubclass(origin, _MAPS)
 
 
 def _words(found: Json) -> str:
-    origin = get_origin(found)
+    origin = _origin(found)
     if origin is Annotated:
         bare, limits = get_args(found)[:2]
         until = "" if limits.le is None else f" to {limits.le}"

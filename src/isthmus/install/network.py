@@ -35,7 +35,7 @@ def services(values: Values) -> Iterator[JsonObject]:
 
 def policies(values: Values) -> Iterator[JsonObject]:
     """Who is let in."""
-    pods = [{"namespaceSelector": {}}]  # all pods of the cluster, and nobody else
+    pods: list[JsonObject] = [{"namespaceSelector": {}}]  # all pods of the cluster, and nobody else
     names = values.network_policy.metrics_namespaces
     scrapers = [
         {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": one}}}

@@ -192,7 +192,10 @@ class Values(Group, frozen=True, kw_only=True):
         bool, Meta(description="Let targets be on this machine: for trying things out.")
     ] = False
     ha: Annotated[
-        bool, Meta(description=f"At least {AVAILABLE} pods of everything, never all of them gone.")
+        bool,
+        Meta(
+            description=f"{AVAILABLE} pods of all whose replicas are null; never all of them gone."
+        ),
     ] = False
     remove_namespaces: Annotated[
         bool,
@@ -234,7 +237,9 @@ def parse(sets: Iterable[str] = (), files: Mapping[str, str] | None = None) -> V
 def _check(values: Values) -> None:
     """Refuse what has the right type and can still not be."""
     if not values.cluster_name:
-        raise BadValue("clusterName is missing: what do other clusters call this one?")
+        raise BadValue(
+            "clusterName is missing: what other clusters call this one, as --cluster-name west"
+        )
     if not is_dns_label(values.namespace):
         raise BadValue(f"namespace: {values.namespace!r:.80} is not a DNS label")
     try:

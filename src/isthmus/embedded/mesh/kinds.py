@@ -3,30 +3,9 @@
 from collections.abc import Iterable
 
 from isthmus.kube.client import Client
-from isthmus.kube.resources import Resource, untyped
+from isthmus.kube.plain import KINDS as KINDS
+from isthmus.kube.resources import Resource
 from isthmus.model.wire import JsonObject
-
-_EVERYWHERE = (
-    ("v1", "Namespace", "namespaces"),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
-    ("isthmus.dev/v1alpha1", "Link", "links"),
-    ("isthmus.dev/v1alpha1", "Grant", "grants"),
-)
-_NAMESPACED = (
-    ("v1", "ServiceAccount", "serviceaccounts"),
-    ("v1", "Secret", "secrets"),
-    ("v1", "ConfigMap", "configmaps"),
-    ("v1", "Service", "services"),
-    ("discovery.k8s.io/v1", "EndpointSlice", "endpointslices"),
-    ("v1", "Pod", "pods"),
-    ("apps/v1", "Deployment", "deployments"),
-    ("apps/v1", "StatefulSet", "statefulsets"),
-)
-KINDS = {
-    kind: untyped(version, kind, plural, namespaced=namespaced)
-    for kinds, namespaced in ((_EVERYWHERE, False), (_NAMESPACED, True))
-    for version, kind, plural in kinds
-}
 
 
 def placed(obj: JsonObject, namespace: str = "default") -> tuple[Resource[JsonObject], JsonObject]:
