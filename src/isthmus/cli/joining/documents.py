@@ -1,0 +1,44 @@
+"""Links and Grants as documents, for pipes, files and servers."""
+
+from collections.abc import Sequence
+
+import msgspec
+import yaml
+
+from isthmus.cli import render
+from isthmus.kube.resources import GRANTS, LINKS, Resource
+from isthmus.model.grants import GrantSpec
+from isthmus.model.links import Gateway
+from isthmus.model.wire import Json, JsonObject
+
+
+def link(cluster: str, gateway: Gateway, settings: JsonObject) -> JsonObject:
+    """The Link to ``cluster``, whose gateway is there, with more of its spec as it was set."""
+    where = {"addresses": list(gateway.addresses), "port": gateway.port}
+    spec = {"gateway": where | settings.get("gateway", {})}
+    return document(LINKS, cluster, spec | {k: v for k, v in settings.items() if k not in spec})
+
+
+def grant(name: str, spec: GrantSpec) -> JsonObject:
+    return document(GRANTS, name, msgspec.json.decode(msgspec.json.encode(spec)))
+
+
+def document(resource: Resource[Json], name: str, spec: JsonObject | None = None) -> JsonObject:
+    """An object of a kind; without a ``spec`` it says only which, for whoever deletes it."""
+    head = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name},
+    }
+    return head if spec is None else {**head, "spec": spec}
+
+
+def text(documents: Sequence[JsonObject], output: str) -> str:
+    """Documents as kubectl reads them: one after another, or a list if JSON has to hold many."""
+    if output == "yaml":
+        return yaml.safe_dump_all(
+            documents, sort_keys=False, allow_unicode=True, explicit_start=len(documents) > 1
+        )
+    if len(documents) == 1:
+        return render.document(documents[0], output)
+    return render.document({"apiVersion": "v1", "kind": "List", "items": list(documents)}, output)
