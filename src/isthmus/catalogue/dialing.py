@@ -1,10 +1,11 @@
-"""Opens another cluster's catalogue through its gateway, under mutual TLS.
+"""Opens another cluster's catalogue through its gateway, under mutual TLS; or only knocks there.
 
 OpenSSL verifies the chain, and with it that the issuer may speak for the cluster that is named;
 that the name is the gateway's is verified here, before a byte of the answer is read.
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,12 +20,24 @@ from isthmus.catalogue.errors import Forbidden, Garbled, Unavailable, Unreachabl
 from isthmus.catalogue.following import SILENCE, Chunks, Door
 from isthmus.model.addresses import bracketed
 from isthmus.model.errors import IsthmusError
-from isthmus.xds.gateway import CATALOGUE, CATALOGUE_HOST, CATALOGUE_PATH
+from isthmus.model.wire import JsonObject
+from isthmus.xds.gateway import (
+    CATALOGUE,
+    CATALOGUE_HOST,
+    CATALOGUE_PATH,
+    PROBE,
+    PROBE_HOST,
+    PROBE_PATH,
+)
 from isthmus.xds.http import DESTINATION
 
 HEADERS = {"Host": CATALOGUE_HOST, DESTINATION: CATALOGUE, "Accept-Encoding": "identity"}
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=10.0, sock_read=SILENCE)
 ANSWER = 20.0  # seconds until a gateway's answer begins; the next one has to get its turn
+KNOCK = (
+    f"GET {PROBE_PATH} HTTP/1.1\r\nHost: {PROBE_HOST}\r\n{DESTINATION}: {PROBE}\r\n"
+    "Connection: close\r\n\r\n"
+).encode()
 FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError, TimeoutError)
 
 
@@ -58,6 +71,30 @@ class Dialer:
                     response.connection.transport.abort()
                 response.close()
 
+    async def probe(self, door: Door, address: str) -> None:
+        """Ask the gateway at ``address`` whether it is there; raise why not, or that another is."""
+        where = f"{bracketed(address)}:{door.port}"
+        writer: asyncio.StreamWriter | None = None
+        try:
+            reader, writer = await asyncio.open_connection(address, door.port, ssl=self._context())
+            stranger = self._proven(writer.get_extra_info("peercert"), door.cluster, where)
+            if stranger is not None:
+                raise stranger
+            writer.write(KNOCK)
+            # A gateway that does not accept our certificate says so only now.
+            answer = await reader.readline()
+        except FOREIGN as error:
+            raise _translated(error, where) from None
+        except ValueError:
+            raise Garbled(f"{where}: the answer is not HTTP as we know it") from None
+        finally:
+            if writer is not None:
+                writer.transport.abort()
+        if not answer:
+            raise _hung_up(where)
+        if answer.split()[1:2] != [b"200"]:
+            raise Unavailable(f"{where}: who is there does not answer as a gateway does")
+
     async def _response(self, session: aiohttp.ClientSession, door: Door) -> aiohttp.ClientResponse:
         """Ask one gateway after the other, in an order that spreads those who ask."""
         error: IsthmusError = Unreachable(f"cluster {door.cluster}: its gateway has no address")
@@ -87,12 +124,16 @@ class Dialer:
     def _stranger(
         self, response: aiohttp.ClientResponse, cluster: str, where: str
     ) -> IsthmusError | None:
-        expected = self._site.gateway(cluster)
         connection = response.connection
         if connection is None or connection.transport is None:
             return Garbled(f"{where}: the answer ended where the catalogue should begin")
-        certificate = connection.transport.get_extra_info("peercert") or {}
-        if certificate.get("subjectAltName") == (("URI", expected),):
+        return self._proven(connection.transport.get_extra_info("peercert"), cluster, where)
+
+    def _proven(
+        self, certificate: JsonObject | None, cluster: str, where: str
+    ) -> IsthmusError | None:
+        expected = self._site.gateway(cluster)
+        if (certificate or {}).get("subjectAltName") == (("URI", expected),):
             return None
         return Untrusted(f"{where}: who answers there does not prove to be {expected}")
 
@@ -127,6 +168,8 @@ def _translated(error: Exception, where: str) -> IsthmusError:
             return _untrusted(error.certificate_error, where)
         case aiohttp.ClientConnectorError() if isinstance(error.os_error, ssl.SSLError):
             return _tls(error.os_error, where)
+        case ssl.SSLCertVerificationError():
+            return _untrusted(error, where)
         case ssl.SSLError():
             return _tls(error, where)
         case aiohttp.ClientResponseError() | HttpProcessingError():
@@ -134,12 +177,16 @@ def _translated(error: Exception, where: str) -> IsthmusError:
         case TimeoutError():
             return Unreachable(f"{where}: no answer in time")
         case aiohttp.ServerDisconnectedError():
-            return Unreachable(
-                f"{where}: hung up without an answer; does it trust our certificate?"
-            )
+            return _hung_up(where)
         case aiohttp.ClientConnectorError():
             return Unreachable(f"{where}: {error.os_error.strerror or 'no connection'}")
+        case OSError() if error.errno:
+            return Unreachable(f"{where}: {os.strerror(error.errno)}")
     return Unreachable(f"{where}: the connection broke")
+
+
+def _hung_up(where: str) -> Unreachable:
+    return Unreachable(f"{where}: hung up without an answer; does it trust our certificate?")
 
 
 def _untrusted(error: Exception, where: str) -> Untrusted:

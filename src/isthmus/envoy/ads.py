@@ -73,6 +73,7 @@ class Connected:
     address: str = ""  # where it listens, if it says so
     session: Session = field(default_factory=Session)
     heard: float = 0.0  # when it has said something last, by the clock of the event loop
+    since: float = 0.0  # when it came, by the same clock
 
 
 class AdsServer:
@@ -142,7 +143,7 @@ class AdsServer:
         identity = self._peer(context)
         role = self._entitled(identity) if identity is not None else None
         if identity is not None and role is not None:
-            return Connected(identity, role)
+            return Connected(identity, role, since=asyncio.get_running_loop().time())
         self.turned_away["not a proxy of ours"] += 1
         log.warning("not a proxy of ours", extra={"identity": str(identity)})
         text = f"{identity} is not a proxy of this cluster"

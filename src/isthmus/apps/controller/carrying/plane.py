@@ -66,6 +66,7 @@ class DataPlane:
         exporting: Exporting,
         gateways: Callable[[str], tuple[str, ...]],
     ) -> None:
+        self.exporting = exporting
         self.authority = Authority(config, outside.clock, outside.random)
         self.calling = Calling(config.namespace)
         self.carrying = Carrying(config, gateways)
@@ -91,7 +92,6 @@ class DataPlane:
         self.seeing = Seeing(config, outside, self.proxies, self.ads, self.witness)
         self._config = config
         self._outside = outside
-        self._exporting = exporting
         self.pods = self._doubted(PODS, LIVE, self.calling.fold)
         self.mirrors = self._doubted(SERVICES, MIRRORS, self.carrying.fold_services)
         self.slices = self._doubted(ENDPOINT_SLICES, OURS, self.carrying.fold_slices)
@@ -102,10 +102,14 @@ class DataPlane:
         return sum(one.held for one in (self.pods, self.mirrors, self.slices))
 
     @property
+    def dialer(self) -> Dialer:
+        """The way to other clusters' gateways, as this controller."""
+        own = self.exporting.own
+        return Dialer(own, self.authority.client_context, self._outside.random)
+
+    @property
     def catalogue(self) -> Open:
-        """The way to other clusters' catalogues, as this controller."""
-        own = self._exporting.own
-        return Dialer(own, self.authority.client_context, self._outside.random).open
+        return self.dialer.open
 
     def fold_services(self, event: Event[Key, Service]) -> None:
         """Take in the Services of this cluster: of those that are no mirrors nothing is kept."""
@@ -134,8 +138,8 @@ class DataPlane:
         """Serve certificates and the catalogue."""
         app, front = web.Application(), Front(self.authority, place)
         app.add_routes([self.signing.route, self.witness.route])
-        own = self._exporting.own
-        serving.mount(app, self._exporting.offers, own, front.peer, self._outside.random)
+        own = self.exporting.own
+        serving.mount(app, self.exporting.offers, own, front.peer, self._outside.random)
         await front.run(app)
 
     async def _tell_proxies(self, port: int) -> None:
