@@ -1,4 +1,4 @@
-"""Finds processes by the files that they work with."""
+"""Finds processes, by their numbers or by the files that they work with."""
 
 import os
 from pathlib import Path
@@ -16,3 +16,7 @@ def processes_in(folder: Path) -> list[str]:
         if line and (str(folder) in line or Path(where).is_relative_to(folder)):
             found.append(line)
     return found
+
+
+def is_alive(number: int) -> bool:
+    return Path(f"/proc/{number}").exists()

@@ -5,7 +5,7 @@ The API answers in the same object's ``status`` and stores nothing.
 
 from collections.abc import Mapping
 
-from isthmus.model.objects import Value
+from isthmus.model.objects import ObjectReference, Value
 
 
 class User(Value, frozen=True, kw_only=True):
@@ -38,6 +38,7 @@ class TokenReview(Value, frozen=True, kw_only=True):
 class TokenRequestSpec(Value, frozen=True, kw_only=True):
     audiences: tuple[str, ...] = ()
     expiration_seconds: int | None = None
+    bound_object_ref: ObjectReference | None = None  # with which the token dies
 
 
 class TokenRequestStatus(Value, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from isthmus.embedded.machine.objects import (
     Container,
     ContainerPort,
     Pod,
+    PodMetadata,
     PodSlice,
     PodSpec,
     PodStatus,
@@ -41,7 +42,7 @@ def service(*ports: ServicePort, **spec: object) -> Service:
 def pod(name: str, address: str = "127.2.0.1", *, port: int = 8080, spec: PodSpec = SPEC) -> Pod:
     ports = (ContainerPort(name="http", container_port=port),)
     return Pod(
-        metadata=Metadata(name=name, namespace="shop", uid=f"p-{name}"),
+        metadata=PodMetadata(name=name, namespace="shop", uid=f"p-{name}"),
         spec=replace(spec, containers=(Container(name="main", ports=ports),)),
         status=PodStatus(
             phase="Running",

@@ -1,74 +1,53 @@
-"""Runs pods: gives each an address and its programs, and writes what became of it."""
+"""Runs the cluster's pods: gives each an address, and writes what becomes of it."""
 
-import asyncio
 import errno
 import ipaddress
-from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
+from isthmus.embedded.machine.contents import NothingToMount
+from isthmus.embedded.machine.life import Equipment, Life
 from isthmus.embedded.machine.objects import PODS, Pod
-from isthmus.embedded.machine.programs import Start
 from isthmus.embedded.machine.streams import Spawn
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.requests import Preconditions
-from isthmus.model.errors import IsthmusError, Transient
+from isthmus.model.errors import Transient
 from isthmus.model.objects import Key
-from isthmus.model.times import second_time
-from isthmus.model.wire import JsonObject
-from isthmus.runtime.clock import SystemClock
+from isthmus.runtime.clock import GRAIN
 
 NODE = "machine"
 # Seconds between a pod's end and its object's. Real ones take longer, and kubectl relies on it:
 # it looks for a pod once it has deleted it, and waits in vain for one that is born again by then.
 LINGER = 0.2
+CLOSING = 1.0  # seconds for pods to end when the machine does
 ATTEMPTS = 32  # addresses that may be taken by somebody else before we give up
-_CONDITIONS = (
-    "PodReadyToStartContainers",
-    "Initialized",
-    "Ready",
-    "ContainersReady",
-    "PodScheduled",
-)
 
 
 class NotStarted(Transient):
-    """A program could not be started, or could not bind its ports."""
-
-
-@dataclass(slots=True)
-class Life:
-    """A pod that runs, from its first program's start to its last one's end."""
-
-    uid: str
-    address: str
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    ends_at: float | None = None  # when it is to stop, once that is known
-
-    async def end(self) -> None:
-        self.stop.set()
-        await self.ended.wait()
+    """A pod could not get an address."""
 
 
 class Kubelet:
-    """Runs the pods that ``pods`` knows of, each in a task that ``spawn`` starts."""
+    """Runs the pods that ``pods`` knows of, each in a task that ``spawn`` starts.
+
+    ``again`` is told which pod has to be looked at, because something has become of it.
+    """
 
     def __init__(
         self,
-        client: Client,
         pods: Mapping[Key, Pod],
         pod_range: str,
-        start: Start,
+        equipment: Equipment,
         spawn: Spawn,
+        again: Callable[[Key], None],
     ) -> None:
-        self._client = client
+        self._client: Client = equipment.stores.client
         self._pods = pods
-        self._start_program = start
+        self._equipment = equipment
+        self._clock = equipment.stores.clock
         self._spawn = spawn
-        self._clock = SystemClock()
+        self._again = again
         self._network = ipaddress.IPv4Network(pod_range)
         self._last = 0  # address given out, as a number within the range
         self._lives: dict[Key, Life] = {}
@@ -77,7 +56,9 @@ class Kubelet:
         """Make what runs under ``key`` what the API says; answer when to look again, if ever."""
         pod, life = self._pods.get(key), self._lives.get(key)
         if life is not None and (pod is None or pod.metadata.uid != life.uid):
-            await life.end()
+            life.stop(0)
+            if life.ended_at is None:
+                return None  # we are told when it has
             del self._lives[key]
             life = None
         if pod is None or pod.has_ended or pod.spec.node_name not in ("", NODE):
@@ -86,77 +67,68 @@ class Kubelet:
             if pod.is_terminating:
                 return await self._finish(pod, life)
             if not pod.spec.node_name:
-                uid = {"uid": pod.metadata.uid}
-                patch = {"metadata": uid, "spec": {"nodeName": NODE}}
+                patch = {"metadata": {"uid": pod.metadata.uid}, "spec": {"nodeName": NODE}}
                 await self._client.merge_patch(PODS, key, patch)
-            elif life is None:
-                life = await self._start(pod)
-            if life and (pod.status.pod_ip, pod.status.phase) != (life.address, "Running"):
-                said = {
-                    "metadata": {"uid": life.uid},
-                    "status": _status(pod, life, self._clock.utc()),
-                }
-                await self._client.merge_patch(PODS, key, said, "status")
+                return None
+            return await self._keep(pod, life or await self._start(pod))
         except NotFound:
-            pass  # It is gone; the watch will say so, too.
-        return None
+            return None  # It is gone; the watch will say so, too.
 
     async def close(self) -> None:
         for life in self._lives.values():
-            life.stop.set()
+            life.stop(CLOSING)
         for life in self._lives.values():
-            await life.end()
+            await life.ended.wait()
+
+    async def _keep(self, pod: Pod, life: Life) -> float | None:
+        """Let the pod's files and its status be those that they should be."""
+        try:
+            due = await life.volumes.refresh()
+        except NothingToMount:
+            due = None  # what is there stays
+        status = life.status()
+        if status != life.said:
+            said = {"metadata": {"uid": life.uid}, "status": status}
+            await self._client.merge_patch(PODS, pod.metadata.key, said, "status")
+            life.said = status
+        return due
 
     async def _finish(self, pod: Pod, life: Life | None) -> float | None:
         """End a pod that somebody has deleted, after the pause that it has asked for."""
-        key = pod.metadata.key
+        key, now = pod.metadata.key, self._clock.now()
         if life is not None:
-            if life.ends_at is None:
-                hooks = (one.lifecycle.pre_stop for one in pod.spec.containers)
-                life.ends_at = self._clock.now() + max(hook.sleep.seconds for hook in hooks)
-            now = self._clock.now()
-            if now < life.ends_at:
-                return life.ends_at - now
-            await life.end()
-            if now < life.ends_at + LINGER:
-                return life.ends_at + LINGER - now
+            hooks = (one.lifecycle.pre_stop for one in pod.spec.containers)
+            pause = min(max(hook.sleep.seconds for hook in hooks), pod.grace)
+            if life.stops_at is None:
+                life.stops_at = now + pause
+            if now < life.stops_at - GRAIN:
+                return life.stops_at - now
+            life.stop(life.stops_at - pause + pod.grace - now)
+            if life.ended_at is None:
+                return None  # we are told when it has
+            if now < life.ended_at + LINGER - GRAIN:
+                return life.ended_at + LINGER - now
             del self._lives[key]
         await self._client.delete(PODS, key, Preconditions(uid=pod.metadata.uid), grace=0)
         return None
 
     async def _start(self, pod: Pod) -> Life:
+        key = pod.metadata.key
         for address in self._addresses(pod):
-            life = Life(pod.metadata.uid, address)
-            started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._spawn(self._live(pod, life, started))
+            life = Life(pod, address, self._equipment, partial(self._again, key))
+            self._spawn(life.run())
             try:
-                await started
+                await life.begun()
             except OSError as error:
-                if error.errno == errno.EADDRINUSE and not pod.status.pod_ip:
+                if error.errno == errno.EADDRINUSE:
                     continue
-                raise NotStarted(f"pod {pod.metadata.key} at {address}: {error}") from error
-            self._lives[pod.metadata.key] = life
+                raise
+            self._lives[key] = life
             return life
         raise NotStarted(
-            f"pod {pod.metadata.key}: no address of {self._network} has its ports free; "
+            f"pod {key}: no address of {self._network} has its ports free; "
             "does something listen on all addresses?"
         )
-
-    async def _live(self, pod: Pod, life: Life, started: "asyncio.Future[None]") -> None:
-        try:
-            async with AsyncExitStack() as stack:
-                try:
-                    for container in pod.spec.containers:
-                        program = self._start_program(pod, container, life.address)
-                        await stack.enter_async_context(program)
-                except (OSError, IsthmusError) as error:
-                    # Kept from the programs that have started: they end as they always do.
-                    started.set_exception(error)
-                    return
-                started.set_result(None)
-                await life.stop.wait()
-        finally:
-            life.ended.set()
 
     def _addresses(self, pod: Pod) -> Iterator[str]:
         """The address that the pod has already, or those that it may get, never one just freed."""
@@ -173,28 +145,3 @@ class Kubelet:
                 if address not in taken:
                     yield address
                     break
-
-
-def _status(pod: Pod, life: Life, moment: datetime) -> JsonObject:
-    now = second_time(moment)
-    condition = {"status": "True", "lastTransitionTime": now}
-    return {
-        "phase": "Running",
-        "podIP": life.address,
-        "podIPs": [{"ip": life.address}],
-        "hostIP": "127.0.0.1",
-        "hostIPs": [{"ip": "127.0.0.1"}],
-        "startTime": now,
-        "conditions": [{"type": name, **condition} for name in _CONDITIONS],
-        "containerStatuses": [
-            {
-                "name": container.name,
-                "image": container.image,
-                "ready": True,
-                "started": True,
-                "restartCount": 0,
-                "state": {"running": {"startedAt": now}},
-            }
-            for container in pod.spec.containers
-        ],
-    }

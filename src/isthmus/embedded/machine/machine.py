@@ -17,9 +17,10 @@ from isthmus.embedded.machine import nameserver
 from isthmus.embedded.machine.addresses import ServiceAddresses
 from isthmus.embedded.machine.controllers import Controllers
 from isthmus.embedded.machine.kubelet import Kubelet
+from isthmus.embedded.machine.life import Equipment
 from isthmus.embedded.machine.objects import Pod
 from isthmus.embedded.machine.ports import Ports, permitted
-from isthmus.embedded.machine.programs import PROGRAMS, Programs, starting
+from isthmus.embedded.machine.programs import PROGRAMS, House, Programs, starting
 from isthmus.embedded.machine.records import Zone
 from isthmus.embedded.machine.streams import Stream, connect
 from isthmus.embedded.machine.view import Part, View, Work
@@ -35,6 +36,8 @@ BACKOFF = Backoff(first=0.05, cap=2.0)
 DNS_PORT = 53
 DNS_OFFSET = 10  # of the name server's address in the range of Services, as is the custom
 
+_HOUSE = House()
+
 
 class NoSuchPod(Permanent):
     """The cluster has no such pod, or it has no address yet."""
@@ -44,11 +47,17 @@ class Machine:
     """Runs an embedded cluster's pods, Service addresses and names: ``async with Machine(east)``.
 
     ``programs`` says what images run (see :mod:`isthmus.embedded.machine.programs`), ``ports``
-    which ports may be bound; found out, unless it is said.
+    which ports may be bound; found out, unless it is said. ``house`` is for those that are
+    processes.
     """
 
     def __init__(
-        self, cluster: Cluster, *, programs: Programs = PROGRAMS, ports: Ports | None = None
+        self,
+        cluster: Cluster,
+        *,
+        programs: Programs = PROGRAMS,
+        ports: Ports | None = None,
+        house: House = _HOUSE,
     ) -> None:
         self.cluster = cluster
         self.ports = ports or permitted()
@@ -57,12 +66,16 @@ class Machine:
         self._view = View(self._queue.add)
         view, services = self._view, self._view.services.objects
         self._controllers = Controllers(self._client, self.ports)
-        start = starting(programs, self.ports)
-        self._kubelet = Kubelet(
-            self._client, view.pods.objects, cluster.pod_range, start, self._spawn
-        )
         self._addresses = ServiceAddresses(services, view.slices_of, self.ports, self._spawn)
         self.zone = Zone(cluster.domain, services, view.slices_of, self.ports)
+        equipment = Equipment(
+            start=starting(programs, self.ports, self.zone.resolve, house),
+            stores=view.stores(self._client, house.folder),
+            ports=self.ports,
+        )
+        self._kubelet = Kubelet(
+            view.pods.objects, cluster.pod_range, equipment, self._spawn, self._look_at
+        )
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self._standing: set[asyncio.Task[None]] = set()  # those that run as long as we do
@@ -124,6 +137,9 @@ class Machine:
             except OSError:
                 continue
         return await connect(source, last, self.ports.at(port))
+
+    def _look_at(self, pod: Key) -> None:
+        self._queue.add(Work(Part.POD, pod))
 
     def _spawn(self, part: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = self._group.create_task(part)

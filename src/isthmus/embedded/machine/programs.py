@@ -1,54 +1,84 @@
 """What containers run: programs of ours, chosen by the name of the image.
 
-A program is a context: entered, it answers; left, it has ended. Each pod's programs are entered
-and left in a task of the pod's own, so that they may hold task groups open.
+A program is a context: entered, it answers; left, it has ended. Each container's is entered and
+left in a task of its own, so that it may hold task groups open. What it yields is the process that
+it runs, if it runs one: when that ends, the program is left, and entered again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from aiohttp import WSMsgType, web
 
 from isthmus.embedded.machine.objects import Container, Pod
 from isthmus.embedded.machine.ports import Ports
 from isthmus.embedded.machine.streams import CHUNK, listening
+from isthmus.embedded.machine.volumes import Mounts
 
 _DEFAULT_PORT = 80  # of containers that declare none
 _PATIENCE = 0.1  # seconds that open requests get to end with the pod
 _MOST = 2 << 30  # bytes of one answer
 
 
+Mounted: TypeAlias = Callable[[], Awaitable[Mounts]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """What a machine has for processes."""
+
+    folder: Path | None = None  # where volumes are; else where the system keeps temporary files
+    logs: Path | None = None  # where they write what they say; else where we do
+    api: str = ""  # the URL of the cluster's API, if it is served
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where a container runs."""
+    """Where a container runs, and what it finds there."""
 
     pod: Pod
     container: Container
     address: str
     ports: tuple[int, ...]  # to bind, in the order of the container's own
+    mounted: Mounted  # writes its volumes
+    resolve: Callable[[str], tuple[str, ...]]  # names as the pod knows them
+    house: House
 
     @property
     def hostname(self) -> str:
         return self.pod.hostname
 
 
-Running: TypeAlias = AbstractAsyncContextManager[object]
+Running: TypeAlias = AbstractAsyncContextManager[Process | None]
 Program: TypeAlias = Callable[[Site], Running]
 Programs: TypeAlias = Mapping[str, Program]
-Start: TypeAlias = Callable[[Pod, Container, str], Running]  # the string is the pod's address
+Start: TypeAlias = Callable[[Pod, Container, str, Mounted], Running]  # at the pod's address
 
 
-def starting(programs: Programs, ports: Ports) -> Start:
+class Resolve(Protocol):
+    def __call__(self, name: str, namespace: str) -> tuple[str, ...]: ...
+
+
+def starting(programs: Programs, ports: Ports, resolve: Resolve, house: House) -> Start:
     """How containers are started where ``ports`` may be bound."""
 
-    def start(pod: Pod, container: Container, address: str) -> Running:
+    def start(pod: Pod, container: Container, address: str, mounted: Mounted) -> Running:
         declared = [port.container_port for port in container.ports if port.protocol == "TCP"]
-        bound = tuple(ports.at(port) for port in declared or [_DEFAULT_PORT])
-        site = Site(pod=pod, container=container, address=address, ports=bound)
+        site = Site(
+            pod=pod,
+            container=container,
+            address=address,
+            ports=tuple(ports.at(port) for port in declared or [_DEFAULT_PORT]),
+            mounted=mounted,
+            resolve=partial(resolve, namespace=pod.metadata.namespace),
+            house=house,
+        )
         return _chosen(programs, container.image)(site)
 
     return start
@@ -97,8 +127,13 @@ async def _welcome(hostname: str, request: web.Request) -> web.Response:
         "from": request.remote or "",
         "x-forwarded-client-cert": request.headers.get("x-forwarded-client-cert", ""),
     }
+    return web.Response(text=page(hostname, told))
+
+
+def page(hostname: str, told: Mapping[str, str]) -> str:
+    """What a server says: who it is, and what it was told."""
     lines = [f"Welcome, this is {hostname}", *(f"{key}: {value}" for key, value in told.items())]
-    return web.Response(text="\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 async def _stream(request: web.Request) -> web.StreamResponse:

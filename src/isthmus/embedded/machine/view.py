@@ -3,17 +3,21 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from enum import Enum
+from pathlib import Path
 from random import Random
 from typing import NamedTuple, TypeVar
 
+from isthmus.embedded.machine.contents import mounted_by
 from isthmus.embedded.machine.objects import DEPLOYMENTS, PODS, STATEFUL_SETS, Pod, Workload
+from isthmus.embedded.machine.volumes import Stores
 from isthmus.kube.client import Client
 from isthmus.kube.codec import key_of
 from isthmus.kube.reflect import Source, reflect
 from isthmus.kube.reflector import Reflector
-from isthmus.kube.resources import ENDPOINT_SLICES, SERVICES, Resource
-from isthmus.model.objects import EndpointSlice, Key, Service, service_of
+from isthmus.kube.resources import CONFIG_MAPS, ENDPOINT_SLICES, SECRETS, SERVICES, Resource
+from isthmus.model.objects import ConfigMap, EndpointSlice, Key, Secret, Service, service_of
 from isthmus.runtime.cache import Cache, Change, Event
+from isthmus.runtime.clock import SystemClock
 
 T = TypeVar("T")
 
@@ -47,11 +51,24 @@ class View:
         self.slices: Cache[Key, EndpointSlice] = Cache(key_of)
         self.stateful_sets: Cache[Key, Workload] = Cache(key_of)
         self.deployments: Cache[Key, Workload] = Cache(key_of)
+        self.configs: Cache[Key, ConfigMap] = Cache(key_of)
+        self.secrets: Cache[Key, Secret] = Cache(key_of)
+        self._mounting = self.pods.index(mounted_by)
         self._by_service = self.slices.index(service_of)
         self._selecting = self.services.index(_selecting_in)
 
     def slices_of(self, service: Key) -> list[EndpointSlice]:
         return [self.slices.objects[key] for key in sorted(self._by_service[service])]
+
+    def stores(self, client: Client, folder: Path | None) -> Stores:
+        """What the volumes of pods are made from."""
+        return Stores(
+            client=client,
+            configs=self.configs.objects,
+            secrets=self.secrets.objects,
+            clock=SystemClock(),
+            folder=folder,
+        )
 
     def reflections(self, client: Client, cluster: str) -> Iterator[Coroutine[None, None, None]]:
         """The watches that keep this view; each runs until it is cancelled."""
@@ -73,10 +90,17 @@ class View:
         yield watched(ENDPOINT_SLICES, self.slices, _slice)
         yield watched(STATEFUL_SETS, self.stateful_sets, _workload(Part.STATEFUL_SET))
         yield watched(DEPLOYMENTS, self.deployments, _workload(Part.DEPLOYMENT))
+        yield watched(CONFIG_MAPS, self.configs, self._mounted)
+        yield watched(SECRETS, self.secrets, self._mounted)
 
     def _is_synced(self) -> bool:
         made = self.pods.synced and self.stateful_sets.synced and self.deployments.synced
-        return made and self.services.synced and self.slices.synced
+        mounted = self.configs.synced and self.secrets.synced
+        return made and mounted and self.services.synced and self.slices.synced
+
+    def _mounted(self, one: ConfigMap | Secret) -> Iterator[Work]:
+        for pod in self._mounting[type(one).__name__, one.metadata.key]:
+            yield Work(Part.POD, pod)
 
     def _pod(self, pod: Pod) -> Iterator[Work]:
         key = pod.metadata.key
