@@ -19,10 +19,16 @@ import click
 from isthmus import __version__
 from isthmus.cli.checking.check import check
 from isthmus.cli.installing.install import install
+from isthmus.cli.installing.uninstall import uninstall
 from isthmus.cli.joining.allow import allow, deny
 from isthmus.cli.joining.connect import connect
 from isthmus.cli.joining.link import link, unlink
 from isthmus.cli.joining.plan import plan
+from isthmus.cli.looking.completion import completion
+from isthmus.cli.looking.gateways import gateways
+from isthmus.cli.looking.services import services
+from isthmus.cli.looking.stat import stat
+from isthmus.cli.looking.version import version
 from isthmus.cli.running.controller import controller
 from isthmus.cli.running.proxy import proxy
 from isthmus.cli.showing.demo import demo
@@ -53,22 +59,12 @@ def cli(ctx: click.Context, verbose: int) -> None:
     ctx.obj = ctx.obj or Where(None, None)
 
 
-@cli.command()
-@click.option("-o", "output", type=click.Choice(["text", "json", "yaml"]), default="text")
-def version(output: str) -> None:
-    """Show the version of this program."""
-    from isthmus.cli import render
-
-    if output == "text":
-        click.echo(f"isthmus {__version__}")
-    else:
-        click.echo(render.document({"client": {"version": __version__}}, output), nl=False)
-
-
 trust.add_command(rotate)
-for command in (check, controller, demo, install, proxy, trust):
+for command in (check, controller, demo, install, proxy, trust, uninstall):
     cli.add_command(command)
 for command in (allow, connect, deny, link, plan, unlink):
+    cli.add_command(command)
+for command in (completion, gateways, services, stat, version):
     cli.add_command(command)
 
 

@@ -1,9 +1,13 @@
 """All objects of an installation, in the order in which they are applied."""
 
+from collections.abc import Iterable
+
 from isthmus.install import access, admission, network, papers, parts, workloads
 from isthmus.install.definitions import definitions
-from isthmus.install.values import Values
+from isthmus.install.values import Issuer, Trust, Values
 from isthmus.model.wire import JsonObject
+
+_KEPT = ("ConfigMap", "CustomResourceDefinition", "Namespace", "Secret")
 
 
 def objects(values: Values) -> list[JsonObject]:
@@ -21,3 +25,36 @@ def objects(values: Values) -> list[JsonObject]:
         *workloads.budgets(values),
         *workloads.deployments(values),
     ]
+
+
+def possible(namespace: str) -> list[JsonObject]:
+    """Everything that an installation can have made, whatever its values were; only by name."""
+    any_text = "any"
+    trust = Trust(anchors=any_text, issuer=Issuer(certificate=any_text, key=any_text))
+    most = Values(cluster_name=any_text, namespace=namespace, ha=True, trust=trust)
+    return [bare(one) for one in objects(most)]
+
+
+def superseded(wanted: Iterable[JsonObject]) -> list[JsonObject]:
+    """What other values may have made before, and is not ``wanted`` any more. What a cluster
+    trusts and signs with is not among it, nor is what holds other people's objects."""
+    wanted = list(wanted)
+    named = {identity(one) for one in wanted}
+    (namespace,) = {one["metadata"].get("namespace", "") for one in wanted} - {""}
+    return [
+        one
+        for one in possible(namespace)
+        if identity(one) not in named and one["kind"] not in _KEPT
+    ]
+
+
+def identity(obj: JsonObject) -> tuple[str, str, str]:
+    """What tells one object of an installation from all others."""
+    metadata = obj["metadata"]
+    return obj["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def bare(obj: JsonObject) -> JsonObject:
+    """An object that says only which it is, for whoever looks for it or deletes it."""
+    named = {key: obj["metadata"][key] for key in ("name", "namespace") if key in obj["metadata"]}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": named}

@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from isthmus.cli.applying import Change, applied, carried_out, rehearsed
-from isthmus.cli.joining.permissions import APPLY, lacking
+from isthmus.cli.installing import rights
+from isthmus.cli.installing.removing import is_ours, present, remove
+from isthmus.cli.joining.permissions import APPLY
+from isthmus.install import superseded
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.plain import KINDS
-from isthmus.model.errors import Permanent, Transient
+from isthmus.model.errors import Transient
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from isthmus.runtime.clock import Clock
@@ -21,11 +24,8 @@ from isthmus.runtime.clock import Clock
 PATIENCE = 60.0  # seconds for the server to serve a new kind
 PAUSE = 0.2  # seconds between two looks
 DEFINITION = "CustomResourceDefinition"
-NAMESPACE = "Namespace"
 
-
-class NotAllowed(Permanent):
-    """Rights are missing. Names all of them, and nothing was written."""
+Say = Callable[[JsonObject, str], None]  # an object, and what has become of it
 
 
 class NotServed(Transient):
@@ -38,40 +38,39 @@ class Delivery:
 
     client: Client
     objects: Sequence[JsonObject] = field(repr=False)
-    say: Callable[[Change], None]
+    say: Say
     clock: Clock
     force: bool = False
 
     async def run(self) -> None:
         """Bring all of them; raises whatever the server refuses the first of them with."""
-        await self._check_rights()
-        tried = await self._rehearse(self.objects)
+        await rights.check(self.client, self.objects, APPLY)
+        old = [one for one in await self._superseded() if is_ours(one)]
+        await rights.check(self.client, old, ("delete",))
+        tried = await self._rehearse()
         for place, obj in enumerate(self.objects):
-            resource = KINDS[obj["kind"]]
-            change = tried.get(place)
-            if change is None:
-                change = await applied(self.client, resource, obj, force=self.force)
-            else:
-                change = await carried_out(self.client, change)
-            self.say(change)
+            change = await self._bring(obj, tried.get(place))
+            self.say(obj, change.outcome)
             if obj["kind"] == DEFINITION:
                 await self._until_served(obj["metadata"]["name"])
+        for one in old:
+            await remove(self.client, one)
+            self.say(one, "deleted")
 
-    async def _check_rights(self) -> None:
-        asked = {(obj["kind"], obj["metadata"].get("namespace", "")): None for obj in self.objects}
-        wrong = [
-            sentence
-            for kind, namespace in asked
-            if (sentence := await lacking(self.client, KINDS[kind], APPLY, namespace))
-        ]
-        if wrong:
-            raise NotAllowed(f"{'; '.join(wrong)}. Nothing was written")
+    async def _bring(self, obj: JsonObject, tried: Change | None) -> Change:
+        if tried is not None:
+            return await carried_out(self.client, tried)
+        return await applied(self.client, KINDS[obj["kind"]], obj, force=self.force)
 
-    async def _rehearse(self, objects: Sequence[JsonObject]) -> dict[int, Change]:
+    async def _superseded(self) -> list[JsonObject]:
+        """Return what an earlier installation has made and this one does without."""
+        return [one async for one in present(self.client, superseded(self.objects))]
+
+    async def _rehearse(self) -> dict[int, Change]:
         """Try what can be tried now: not what is in a namespace that is still to be made, nor
         bindings to roles that are."""
         found: dict[int, Change] = {}
-        for place, obj in enumerate(objects):
+        for place, obj in enumerate(self.objects):
             resource = KINDS[obj["kind"]]
             try:
                 found[place] = await rehearsed(self.client, resource, obj, force=self.force)

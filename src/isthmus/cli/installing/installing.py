@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -11,14 +11,15 @@ import click
 from isthmus import __version__
 from isthmus import install as room
 from isthmus.cli import render
-from isthmus.cli.applying import Change
-from isthmus.cli.installing.bringing import Delivery
+from isthmus.cli.installing.bringing import Delivery, Say
+from isthmus.cli.installing.removing import named
 from isthmus.cli.installing.trust import Chosen, Present
 from isthmus.cli.installing.wishes import Meant, Wish, meant
 from isthmus.cli.joining import documents, installation
 from isthmus.cli.trusting.trust import ToTerminal
 from isthmus.cli.where import Where
 from isthmus.install import keys
+from isthmus.install.everything import bare
 from isthmus.install.values import Values
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
@@ -59,12 +60,12 @@ def described(output: str | None) -> str:
 
 
 def _apply(where: Where, wish: Wish, wanted: Meant, output: str | None) -> None:
-    done: list[Change] = []
+    done: list[tuple[JsonObject, str]] = []
 
-    def say(change: Change) -> None:
-        done.append(change)
+    def say(obj: JsonObject, outcome: str) -> None:
+        done.append((obj, outcome))
         if output is None:
-            click.echo(f"{change} {change.outcome}")
+            click.echo(f"{named(obj)} {outcome}")
 
     try:
         values, notes = asyncio.run(_bring(where, wanted, say, force=wish.force_conflicts))
@@ -79,9 +80,7 @@ def _apply(where: Where, wish: Wish, wanted: Meant, output: str | None) -> None:
         click.echo(render.document(_outcome(values, done), output), nl=False)
 
 
-async def _bring(
-    where: Where, wanted: Meant, say: Callable[[Change], None], *, force: bool
-) -> tuple[Values, list[str]]:
+async def _bring(where: Where, wanted: Meant, say: Say, *, force: bool) -> tuple[Values, list[str]]:
     clock, name = SystemClock(), wanted.values.cluster_name
     namespace = wanted.values.namespace
     async with where.connected() as client:
@@ -120,19 +119,6 @@ def _notes(values: Values, chosen: Chosen, present: Present) -> Iterator[str]:
         )
 
 
-def _outcome(values: Values, done: list[Change]) -> JsonObject:
-    said = [
-        {
-            "kind": one.resource.kind,
-            "name": one.wanted["metadata"]["name"],
-            **_space(one.wanted),
-            "outcome": one.outcome,
-        }
-        for one in done
-    ]
+def _outcome(values: Values, done: list[tuple[JsonObject, str]]) -> JsonObject:
+    said = [{**bare(obj), "outcome": outcome} for obj, outcome in done]
     return {"cluster": values.cluster_name, "namespace": values.namespace, "objects": said}
-
-
-def _space(obj: JsonObject) -> JsonObject:
-    found = obj["metadata"].get("namespace")
-    return {"namespace": found} if found else {}

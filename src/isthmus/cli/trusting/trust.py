@@ -5,7 +5,6 @@ Private keys go to files that only their owner can read, or into a pipe; never t
 
 import re
 import sys
-from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,19 +125,11 @@ def issue(
 
 def _secret(issuer: "Pair", namespace: str) -> str:
     from isthmus.cli import render
+    from isthmus.install.papers import issuer_secret
     from isthmus.pki.keys import chain_pem, key_pem
 
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": names.ISSUER, "namespace": namespace},
-        "type": "kubernetes.io/tls",
-        "data": {
-            "tls.crt": b64encode(chain_pem(issuer.certificate)).decode(),
-            "tls.key": b64encode(key_pem(issuer.key)).decode(),
-        },
-    }
-    return render.document(manifest, "yaml")
+    made = issuer_secret(namespace, chain_pem(issuer.certificate), key_pem(issuer.key))
+    return render.document(made, "yaml")
 
 
 @trust.command()

@@ -42,7 +42,7 @@ async def remove_namespaces(client: Client, state: State, link: Link) -> None:
 async def _is_empty(client: Client, namespace: Namespace) -> bool:
     name = namespace.metadata.name
     try:
-        async for resource in _kinds(client):
+        async for resource in listable(client):
             async for page in client.pages(resource, Selection(namespace=name), limit=10):
                 for obj in page.objects:
                     if (resource.plural, obj["metadata"]["name"]) not in FURNITURE:
@@ -56,7 +56,7 @@ async def _is_empty(client: Client, namespace: Namespace) -> bool:
     return True
 
 
-async def _kinds(client: Client) -> AsyncIterator[Resource[JsonObject]]:
+async def listable(client: Client) -> AsyncIterator[Resource[JsonObject]]:
     """Yield every kind that lives in namespaces and can be listed."""
     groups = (await _discovered(client, "/apis"))["groups"]
     versions = ["v1", *(group["preferredVersion"]["groupVersion"] for group in groups)]

@@ -1,0 +1,148 @@
+"""What ``isthmus uninstall`` does, between its options and its lines."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import click
+
+from isthmus.apps.controller.mirroring.namespaces import listable
+from isthmus.cli import render
+from isthmus.cli.installing import rights
+from isthmus.cli.installing.leaving import MADE, Farewell, Seen, decide
+from isthmus.cli.installing.removing import named, present, remove
+from isthmus.cli.joining import documents
+from isthmus.cli.where import Where
+from isthmus.install import possible
+from isthmus.install.everything import bare
+from isthmus.install.parts import ISTHMUS, PART_OF
+from isthmus.kube.client import Client
+from isthmus.kube.errors import Forbidden, NotFound
+from isthmus.kube.plain import KINDS
+from isthmus.kube.requests import Selection
+from isthmus.kube.resources import GRANTS, LINKS, PODS, Resource
+from isthmus.model.errors import Transient
+from isthmus.model.wire import Json, JsonObject
+from isthmus.runtime.clock import Clock, SystemClock
+
+PATIENCE = 120.0  # seconds for our own pods to end: their callers may take their time to leave
+PAUSE = 0.5  # seconds between two looks
+RUNNING = "Deployment"
+
+
+class StillRunning(Transient):
+    """Pods have not ended in time; what they need is still there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was typed."""
+
+    namespace: str
+    force: bool
+    apply: bool
+
+
+def uninstall(where: Where, wish: Wish, output: str | None) -> None:
+    """Print what would go, or remove it."""
+    done: list[JsonObject] = []
+
+    def say(found: JsonObject) -> None:
+        done.append(found)
+        if output is None and wish.apply:
+            click.echo(f"{named(found)} deleted")
+
+    try:
+        farewell = asyncio.run(_leave(where, wish, say))
+    except KeyboardInterrupt:
+        click.echo(
+            f"interrupted: {len(done)} objects were deleted; the same command goes on from here",
+            err=True,
+        )
+        raise
+    _report(farewell, wish, output)
+
+
+def _report(farewell: Farewell, wish: Wish, output: str | None) -> None:
+    if not farewell.goes:
+        click.echo("nothing of Isthmus is installed here", err=True)
+    elif not wish.apply:
+        shown = [bare(one) for one in farewell.goes]
+        click.echo(documents.text(shown, output or "yaml"), nl=False)
+    elif output is not None:
+        gone = [bare(one) for one in farewell.goes]
+        said = {"deleted": gone, "stays": list(farewell.stays)}
+        click.echo(render.document(said, output), nl=False)
+    for line in farewell.stays:
+        click.echo(line, err=True)
+
+
+async def _leave(where: Where, wish: Wish, say: Callable[[JsonObject], None]) -> Farewell:
+    async with where.connected() as client:
+        farewell = decide(await _seen(client, wish.namespace), force=wish.force)
+        if wish.apply:
+            await rights.check(client, farewell.goes, ("delete",))
+            running = [one for one in farewell.goes if one["kind"] == RUNNING]
+            for one in running:
+                await remove(client, one)
+                say(one)
+            if running:
+                # Else a controller would write again what has just been deleted.
+                await _until_ended(client, wish.namespace, SystemClock())
+            for one in farewell.goes:
+                if one not in running:
+                    await remove(client, one)
+                    say(one)
+    return farewell
+
+
+async def _seen(client: Client, namespace: str) -> Seen:
+    made = [
+        {
+            "apiVersion": KINDS[kind].api_version,
+            "kind": kind,
+            "metadata": {"name": name, "namespace": namespace},
+        }
+        for kind, name in sorted(MADE)
+    ]
+    wanted = possible(namespace)
+    objects = [one async for one in present(client, [*wanted, *made])]
+    exists = any(one["kind"] == "Namespace" for one in objects)
+    return Seen(
+        links=await _names(client, LINKS),
+        grants=await _names(client, GRANTS),
+        objects=tuple(objects),
+        others=await _others(client, namespace) if exists else (),
+    )
+
+
+async def _names(client: Client, resource: Resource[Json]) -> tuple[str, ...]:
+    try:
+        found = await client.list(resource)
+    except NotFound:
+        return ()  # the kind is gone already
+    return tuple(one.metadata.name for one in found.objects)
+
+
+async def _others(client: Client, namespace: str) -> tuple[JsonObject, ...] | None:
+    try:
+        return tuple([one async for one in _inside(client, namespace)])
+    except (Forbidden, NotFound):
+        return None
+
+
+async def _inside(client: Client, namespace: str) -> AsyncIterator[JsonObject]:
+    async for resource in listable(client):
+        async for page in client.pages(resource, Selection(namespace=namespace)):
+            for one in page.objects:
+                yield {**one, "kind": resource.kind}
+
+
+async def _until_ended(client: Client, namespace: str, clock: Clock) -> None:
+    ours = Selection(namespace=namespace, labels=f"{PART_OF}={ISTHMUS}")
+    deadline = clock.now() + PATIENCE
+    while (found := await client.list(PODS, ours)).objects:
+        if clock.now() > deadline:
+            names = ", ".join(one.metadata.name for one in found.objects)
+            raise StillRunning(f"still running after {PATIENCE:g} s: {names}; try again")
+        await clock.sleep(PAUSE)
