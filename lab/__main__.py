@@ -1,4 +1,4 @@
-"""``python -m lab``: build the programs, or start a control plane to look around in."""
+"""``python -m lab``: real Kubernetes clusters on this machine, or what they are built of."""
 
 import argparse
 import json
@@ -8,9 +8,14 @@ import sys
 from pathlib import Path
 
 from isthmus.model.errors import IsthmusError
+from lab import running, showing
 from lab.build import build
+from lab.clusters import CLUSTERS, KUBECONFIG, USUAL, Cluster, named
 from lab.controlplane import Settings, control_plane
-from lab.versions import BINARIES, CONTROL_PLANE, KUBECTL
+from lab.images import recipes
+from lab.images.loading import load, load_file
+from lab.packages import require_root
+from lab.versions import BINARIES, CONTROL_PLANE, KUBECTL, WITHOUT_NODES
 
 
 def main() -> int:
@@ -20,38 +25,103 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:
-        if arguments.command == "build":
-            _build(arguments.only)
-        else:
-            _up(arguments.name)
+        return _do(arguments)
     except IsthmusError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    builds = commands.add_parser("build", help="build what is missing in the cache")
+    builds = commands.add_parser("build", help="build a control plane's programs into the cache")
     builds.add_argument(
         "--only", action="append", choices=[b.name for b in BINARIES], help="may be repeated"
     )
-    ups = commands.add_parser("up", help="start a control plane; Ctrl-C ends it")
-    ups.add_argument("--name", default="lab", help="of the cluster, and of its kubeconfig context")
+    ups = commands.add_parser("up", help="bring clusters with nodes up (root); they stay")
+    ups.add_argument("clusters", nargs="*", type=_cluster, default=USUAL, metavar="CLUSTER")
+    status = commands.add_parser("status", help="say what runs")
+    status.add_argument("-o", dest="form", choices=("table", "json"), default="table")
+    commands.add_parser("down", help="end all clusters and remove all that they left (root)")
+    loads = commands.add_parser("load", help="hand an image to all clusters that are up (root)")
+    loads.add_argument(
+        "image", metavar="IMAGE", help=f"{', '.join(recipes.BY_NAME)}, or a file of `docker save`"
+    )
+    for command, does in (("hold", "kill one program and keep it down"), ("release", "undo hold")):
+        holds = commands.add_parser(command, help=f"{does} (root)")
+        holds.add_argument("cluster", type=_cluster)
+        holds.add_argument("program")
+    reboots = commands.add_parser("reboot", help="cut the power of a node, and give it back (root)")
+    reboots.add_argument("cluster", type=_cluster)
+    planes = commands.add_parser("plane", help="a control plane without nodes; Ctrl-C ends it")
+    planes.add_argument("--name", default="lab", help="of the cluster and its kubeconfig context")
     return parser
 
 
+def _cluster(name: str) -> Cluster:
+    if name not in [cluster.name for cluster in CLUSTERS]:
+        known = ", ".join(cluster.name for cluster in CLUSTERS)
+        raise argparse.ArgumentTypeError(f"no cluster {name!r} in lab/clusters.py: {known}")
+    return named(name)
+
+
+def _do(arguments: argparse.Namespace) -> int:
+    match arguments.command:
+        case "build":
+            _build(arguments.only)
+        case "plane":
+            _plane(arguments.name)
+        case "up":
+            running.up(arguments.clusters)
+            print(f"export KUBECONFIG={KUBECONFIG}\nexport PATH={_with_kubectl()}:$PATH")
+        case "down":
+            running.down()
+        case "status":
+            return showing.status(arguments.form)
+        case "load":
+            _load(arguments.image)
+        case "hold" | "release" as command:
+            require_root()
+            {"hold": running.hold, "release": running.release}[command](
+                arguments.cluster, arguments.program
+            )
+        case "reboot":
+            require_root()
+            running.reboot(arguments.cluster)
+    return 0
+
+
 def _build(only: list[str] | None) -> None:
-    wanted = [binary for binary in BINARIES if only is None or binary.name in only]
+    wanted = [binary for binary in BINARIES if binary.name in (only or ())] or WITHOUT_NODES
     build(wanted)
     for binary in wanted:
         print(f"{binary.name} {binary.version}: {binary.path}")
 
 
-def _up(name: str) -> None:
+def _load(name: str) -> None:
+    require_root()
+    for cluster in running.those_up():
+        if name in recipes.BY_NAME:
+            news = load(cluster, recipes.BY_NAME[name]())
+            print(f"{cluster.name}: {name} {'loaded' if news else 'is there already'}", flush=True)
+        else:
+            load_file(cluster, Path(name))
+            print(f"{cluster.name}: {name} loaded", flush=True)
+
+
+def _with_kubectl() -> Path:
+    """A folder where this kubectl has its usual name."""
+    folder = KUBECONFIG.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    link = folder / "kubectl"
+    link.unlink(missing_ok=True)
+    link.symlink_to(KUBECTL.path)
+    return folder
+
+
+def _plane(name: str) -> None:
     build(CONTROL_PLANE)
     with control_plane(Settings(name=name)) as plane:
         folder = plane.papers.ca_file.parent

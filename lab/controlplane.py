@@ -6,8 +6,6 @@ There is no node, so pods stay Pending; for the behaviour of the API nothing els
 import base64
 import ipaddress
 import json
-import ssl
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from signal import SIGCONT, SIGSTOP
 
 from isthmus.model.wire import Json, JsonObject
 from isthmus.runtime.folders import private_folder
+from lab.asking import answers
 from lab.claims import free_ports
 from lab.papers import Papers, issue
 from lab.process import Process, Supervisor
@@ -60,7 +59,7 @@ class ControlPlane:
 
     def kubeconfig(self) -> JsonObject:
         """A kubeconfig of the administrator, complete in itself."""
-        return kubeconfig(self.settings.name, self.url, self.papers)
+        return kubeconfig(self.settings.name, self.url, self.papers.ca_pem, self.papers.admin_token)
 
     def compact(self) -> None:
         """Make etcd forget all history, as it does every five minutes in a real cluster.
@@ -127,7 +126,7 @@ def control_plane(settings: Settings | None = None) -> Iterator[ControlPlane]:
         try:
             supervisor.start(
                 (
-                    _etcd(folder, plane.etcd_url, f"http://127.0.0.1:{peer_port}"),
+                    etcd(folder, plane.etcd_url, f"http://127.0.0.1:{peer_port}"),
                     _api_server(folder, plane, api_port),
                     _controller_manager(folder, plane),
                 )
@@ -137,19 +136,19 @@ def control_plane(settings: Settings | None = None) -> Iterator[ControlPlane]:
             supervisor.stop_all()
 
 
-def kubeconfig(name: str, url: str, papers: Papers) -> JsonObject:
-    cluster = {"server": url, "certificate-authority-data": _b64(papers.ca_pem)}
+def kubeconfig(name: str, url: str, ca_pem: str, token: str) -> JsonObject:
+    cluster = {"server": url, "certificate-authority-data": _b64(ca_pem)}
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": f"{name}-admin", "user": {"token": papers.admin_token}}],
+        "users": [{"name": f"{name}-admin", "user": {"token": token}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": f"{name}-admin"}}],
         "current-context": name,
     }
 
 
-def _etcd(folder: Path, client_url: str, peer_url: str) -> Process:
+def etcd(folder: Path, client_url: str, peer_url: str) -> Process:
     return Process(
         name=ETCD_SERVER.name,
         argv=(
@@ -164,7 +163,7 @@ def _etcd(folder: Path, client_url: str, peer_url: str) -> Process:
             "--unsafe-no-fsync",
             "--log-level=warn",
         ),
-        ready=lambda: _answers(f"{client_url}/readyz"),
+        ready=lambda: answers(f"{client_url}/readyz"),
     )
 
 
@@ -231,18 +230,8 @@ def _controller_manager(folder: Path, plane: ControlPlane) -> Process:
     )
 
 
-def _answers(url: str, papers: Papers | None = None) -> bool:
-    """Whether a GET of ``url`` succeeds now."""
-    request = urllib.request.Request(url)
-    trust = None
-    if papers is not None:
-        request.add_header("Authorization", f"Bearer {papers.admin_token}")
-        trust = ssl.create_default_context(cadata=papers.ca_pem)
-    try:
-        with urllib.request.urlopen(request, timeout=5, context=trust) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
+def _answers(url: str, papers: Papers) -> bool:
+    return answers(url, ca=papers.ca_pem, token=papers.admin_token)
 
 
 def _b64(text: str) -> str:

@@ -31,13 +31,13 @@ def issue(folder: Path, names: tuple[str, ...], addresses: tuple[str, ...]) -> P
     server = authority.issue([*names, *addresses], now)
     admin_token = secrets.token_urlsafe(32)
     return Papers(
-        ca_file=_write(folder / "ca.crt", authority.pem.encode()),
-        certificate_file=_write(folder / "server.crt", server.certificate),
-        key_file=_write(folder / "server.key", server.key),
-        service_account_key_file=_write(
+        ca_file=write(folder / "ca.crt", authority.pem.encode()),
+        certificate_file=write(folder / "server.crt", server.certificate),
+        key_file=write(folder / "server.key", server.key),
+        service_account_key_file=write(
             folder / "service-accounts.key", _pem(ec.generate_private_key(ec.SECP256R1()))
         ),
-        token_file=_write(
+        token_file=write(
             folder / "tokens.csv", f"{admin_token},admin,admin,system:masters\n".encode()
         ),
         ca_pem=authority.pem,
@@ -54,7 +54,7 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _write(path: Path, content: bytes) -> Path:
+def write(path: Path, content: bytes) -> Path:
     path.touch(mode=0o600)
     path.write_bytes(content)
     return path

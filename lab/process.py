@@ -74,6 +74,9 @@ class Supervisor:
         child.wait()
         return process
 
+    def is_alive(self, name: str) -> bool:
+        return name in self._running and self._running[name][1].poll() is None
+
     def pid(self, name: str) -> int:
         return self._running[name][1].pid
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 KUBERNETES = "v1.36.3"
 ETCD = "v3.7.3"
+COREDNS = "v1.15.0"
+HELM = "v4.3.1"
 
 MODULES = Path(__file__).parent / "go"  # one go.mod for each family of binaries
 TOOLCHAIN = MODULES / "toolchain.txt"  # the Go to install where there is none
@@ -58,6 +60,19 @@ ETCD_SERVER = Binary(name="etcd", version=ETCD, module="etcd", package="go.etcd.
 API_SERVER = kubernetes("kube-apiserver")
 CONTROLLER_MANAGER = kubernetes("kube-controller-manager")
 KUBECTL = kubernetes("kubectl")
+HELM_CLIENT = Binary(
+    name="helm",
+    version=HELM,
+    module="helm",
+    package="helm.sh/helm/v4/cmd/helm",
+    variables=(("helm.sh/helm/v4/internal/version.version", HELM),),
+)
+SCHEDULER = kubernetes("kube-scheduler")
+KUBELET = kubernetes("kubelet")
+KUBE_PROXY = kubernetes("kube-proxy")
+DNS = Binary(name="coredns", version=COREDNS, module="coredns", package=".")
 
 CONTROL_PLANE = (ETCD_SERVER, API_SERVER, CONTROLLER_MANAGER)
-BINARIES = (*CONTROL_PLANE, KUBECTL)
+WITHOUT_NODES = (*CONTROL_PLANE, KUBECTL, HELM_CLIENT)
+WITH_NODES = (*CONTROL_PLANE, KUBECTL, SCHEDULER, KUBELET, KUBE_PROXY, DNS)
+BINARIES = (*WITHOUT_NODES, SCHEDULER, KUBELET, KUBE_PROXY, DNS)
