@@ -283,6 +283,25 @@ async def test_a_role_may_name_single_objects(server: Server) -> None:
     assert (await nobody.get("configmaps/other")).code == 403
 
 
+async def test_a_list_of_one_name_is_allowed_by_that_name(server: Server) -> None:
+    nobody = await robot(server)
+    await grant(server, resources=["configmaps"], verbs=["list"], resourceNames=["mine"])
+
+    async def listed(fields: str) -> Reply:
+        return await nobody.get("configmaps", fieldSelector=fields)
+
+    await until(lambda: listed("metadata.name=mine"), lambda reply: reply.code == 200, within=20)
+    user = f"system:serviceaccount:{server.namespace}:robot"
+    assert (await listed("metadata.name=other")).refusal == (
+        403,
+        "Forbidden",
+        f'configmaps "other" is forbidden: User "{user}" cannot list resource "configmaps" in '
+        f'API group "" in the namespace "{server.namespace}"',
+    )
+    assert (await listed("metadata.name!=mine")).code == 403
+    assert (await nobody.get("configmaps")).code == 403
+
+
 async def asked(server: Server, **attributes: str) -> Reply:
     attributes = {"namespace": server.namespace, **attributes}
     spec = {"resourceAttributes": attributes}

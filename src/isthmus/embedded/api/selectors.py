@@ -54,6 +54,15 @@ def selection(kind: Kind, labels: str, fields: str) -> Predicate | None:
     return lambda obj: first(obj) and second(obj)
 
 
+def only_name(fields: str) -> str:
+    """The one name that a field selector lets through; empty if it does not say."""
+    for part in fields.split(","):
+        found = _TERM.fullmatch(part)
+        if found and found["path"] == "metadata.name" and found["operator"] != "!=":
+            return found["value"]
+    return ""
+
+
 def _by_labels(text: str) -> Predicate | None:
     if not text.strip():
         return None

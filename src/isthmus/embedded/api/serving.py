@@ -230,11 +230,13 @@ def _attributes(call: Call) -> Attributes:
     found = call.route
     # The real server lets no namespace's name slip past rules about that namespace.
     namespace = found.name if found.resource == "/namespaces" else found.namespace
+    # Whoever may read an object of one name may list and watch objects of that name.
+    name = found.name or selectors.only_name(call.query.get("fieldSelector", ""))
     return Attributes(
         verb=call.verb,
         group=found.kind.group,
         resource=found.kind.plural,
         subresource=found.subresource,
         namespace=namespace,
-        name=found.name,
+        name=name,
     )
