@@ -9,7 +9,7 @@ SEEDS ?= 200
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real lint format e2e sim bench lock clean
+.PHONY: help demo test test-real lint format e2e sim bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ format: $(READY) ## Let ruff format and mend what it can
 
 bench: $(READY) ## The Kubernetes edge beside its peers, on a real kube-apiserver; BENCH=--quick for a first look
 	@$(BIN)/python -m bench $(BENCH)
+
+docs: $(READY) ## Write the reference of commands, kinds and values from the code (docs/reference)
+	@$(BIN)/python -m docs.generate
 
 lock: $(READY) ## Choose the newest allowed dependencies and write all lock files
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
