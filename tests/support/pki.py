@@ -75,7 +75,7 @@ class Leaf:
     purposes: Sequence[ObjectIdentifier] = (CLIENT, SERVER)
     begin: datetime = NOW - HOUR
     end: datetime = NOW + HOUR
-    is_authority: bool = False
+    constraints: tuple[x509.BasicConstraints, bool] = (x509.BasicConstraints(False, None), True)
     more: Sequence[tuple[x509.ExtensionType, bool]] = field(default=())
 
     def signed_by(self, above: Pair) -> Pair:
@@ -84,8 +84,7 @@ class Leaf:
         names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri) for uri in self.uris]
         names += [x509.DNSName(name) for name in self.dns]
         names += [x509.RFC822Name(mail) for mail in self.mails]
-        constraints = x509.BasicConstraints(ca=self.is_authority, path_length=None)
-        builder = builder.add_extension(constraints, critical=True)
+        builder = builder.add_extension(*self.constraints)
         builder = builder.add_extension(leaf_usage(), critical=True)
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=True)
@@ -250,7 +249,14 @@ HOSTILE: Mapping[str, Hostile] = {
         _east(Leaf(begin=NOW + HOUR, end=NOW + 2 * HOUR)), "the leaf holds only from", BOTH
     ),
     "a leaf that is an authority": Hostile(
-        _east(Leaf(is_authority=True)), "the leaf is an authority", NEITHER
+        _east(Leaf(constraints=(x509.BasicConstraints(True, None), True))),
+        "the leaf is an authority",
+        NEITHER,
+    ),
+    "a leaf that is an authority, uncritically": Hostile(
+        _east(Leaf(constraints=(x509.BasicConstraints(True, 0), False))),
+        "the leaf is an authority",
+        NEITHER,
     ),
     "unknown critical extension": Hostile(
         _east(Leaf(more=[(_UNKNOWN, True)])), "critical extension that is unknown", BOTH

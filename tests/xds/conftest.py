@@ -1,9 +1,14 @@
-"""Golden files: what is generated is compared with what somebody has read and kept."""
+"""Golden files: what is generated is compared with what somebody has read and kept.
 
-from collections.abc import Callable
+And two Envoys, for all tests of a module.
+"""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.xds import crossing
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -26,3 +31,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == (path.read_text() if path.exists() else "")
 
     return compare
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[crossing.Crossing]:
+    with crossing.crossing(tmp_path_factory.mktemp("crossing")) as found:
+        yield found

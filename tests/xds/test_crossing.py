@@ -1,7 +1,7 @@
 """What crosses from a pod of east to a pod of west, through two real Envoys, and how."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from hashlib import sha256
 
@@ -16,12 +16,6 @@ from tests.xds.crossing import CURL, CURL_ID, OTHER, STRANGER, Crossing, call, p
 pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("both")]
 
 REQUEST = "GET /a/b?c HTTP/1.1\nhost: shop.example"
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crossing]:
-    with crossing.crossing(tmp_path_factory.mktemp("crossing")) as found:
-        yield found
 
 
 async def greeted(caller: str) -> bool:

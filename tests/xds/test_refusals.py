@@ -1,8 +1,7 @@
 """What must not get through, at the real gateway and the real egress; nothing reaches a pod."""
 
-import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -16,57 +15,23 @@ from tests.support import pki
 from tests.support.servers import Server
 from tests.support.waiting import until
 from tests.xds import crossing
-from tests.xds.crossing import (
-    CURL,
-    OTHER,
-    STRANGER,
-    Crossing,
-    authority,
-    call,
-    heard,
-    knock,
-    pod,
-    tunnel,
+from tests.xds.crossing import CURL, OTHER, STRANGER, Crossing, authority, call, heard, knock, pod
+from tests.xds.knocking import (
+    CLOSED_DOOR,
+    DENIED,
+    ECHO,
+    KNOWN,
+    REQUEST,
+    WEB,
+    greeting,
+    nobody_came,
+    requesting,
 )
 
 pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("both")]
 
-REQUEST = "GET / HTTP/1.1\nhost: shop.example"
-KNOWN = pki.credentials(crossing.CURL_ID)
 REFUSED = "http.gateway.no_route"
-DENIED = "http.gateway.rbac.denied"
 NO_TUNNEL = "tcp.tunnels.downstream_cx_no_route"
-CLOSED_DOOR = "listener.doors.no_filter_chain_match"
-
-
-# Made by an issuer that strays, yet within its own cluster, or by the anchor: such a certificate
-# can say nothing that a proper one of theirs could not. Our own verifier refuses them, Envoy has
-# no means to. Whoever signs them could as well sign a proper one.
-NOTHING_GAINED = {
-    "for clients only",
-    "for nothing in particular",
-    "a leaf that is an authority",
-    "by the anchor itself",
-    "unconstrained issuer",
-}
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crossing]:
-    with crossing.crossing(tmp_path_factory.mktemp("crossing")) as found:
-        yield found
-
-
-@asynccontextmanager
-async def nobody_came() -> AsyncIterator[None]:
-    """Run the pods, and see that they were left alone."""
-    async with pod(crossing.echo, 7001) as one, pod(crossing.show, 7002) as other:
-        yield
-        assert (one.connections, other.connections) == (0, 0)
-
-
-def requesting(destination: str, request: str = REQUEST) -> str:
-    return f"{request}\nisthmus-destination: {destination}"
 
 
 def connecting(to: str, destination: str) -> str:
@@ -122,7 +87,7 @@ async def test_a_caller_whom_the_egress_does_not_know_gets_nowhere(both: Crossin
     assert await both.west.count("http.gateway.downstream_rq_total") == before
 
 
-ECHO, WEB, PRIVATE = authority("echo"), authority("web"), authority("private")
+PRIVATE = authority("private")
 
 
 @pytest.mark.parametrize(
@@ -178,15 +143,6 @@ async def test_the_very_same_way_is_open_to_what_is_right() -> None:
         assert (await line.ask(requesting(WEB))).startswith("HTTP/1.1 200 ")
 
 
-async def greeting(shown: pki.Credentials | None, asked: str) -> str:
-    """Return the first line that is heard through a tunnel; nothing, if it is closed before."""
-    try:
-        async with tunnel(shown, asked) as line:
-            return await line.hear()
-    except OSError:
-        return ""
-
-
 async def test_a_tunnel_leads_to_what_it_asks_for() -> None:
     async with pod(crossing.echo, 7001):
         assert await greeting(KNOWN, server_name(ECHO)) == "welcome\n"
@@ -211,85 +167,6 @@ async def test_a_tunnel_leads_to_what_it_asks_for() -> None:
 async def test_a_tunnel_leads_nowhere_else(asked: str | None) -> None:
     async with nobody_came():
         assert await greeting(KNOWN, asked or "") == ""
-
-
-@pytest.mark.parametrize("name", sorted(pki.HOSTILE.keys() - NOTHING_GAINED))
-async def test_a_certificate_that_is_not_right_opens_no_tunnel(name: str) -> None:
-    async with nobody_came():
-        assert await greeting(pki.hostile(name), server_name(ECHO)) == ""
-
-
-async def test_a_tunnel_is_for_a_whole_namespace_one_name_at_a_time() -> None:
-    namespace = server_name(authority("open-echo"))
-    async with pod(crossing.echo, 7001):
-        for account in ("curl", "other"):
-            shown = pki.credentials(pki.identity("east", account))
-            assert await greeting(shown, namespace) == "welcome\n"
-    async with nobody_came():
-        elsewhere = pki.credentials(pki.identity("east", "curl", "elsewhere"))
-        assert await greeting(elsewhere, namespace) == ""
-        assert await greeting(pki.hostile("two URIs"), namespace) == ""
-
-
-async def test_without_a_certificate_nobody_opens_a_tunnel(both: Crossing) -> None:
-    before = await both.west.count("listener.gateway.ssl.fail_verify_no_cert")
-    async with nobody_came():
-        assert await greeting(None, server_name(ECHO)) == ""
-    assert await both.west.count("listener.gateway.ssl.fail_verify_no_cert") == before + 1
-
-
-async def told(shown: pki.Credentials | None, to: str = WEB, **options: object) -> str:
-    """Return the first line that the gateway answers; nothing, where it hangs up instead."""
-    try:
-        async with knock(shown, **options) as line:
-            return (await line.ask(requesting(to))).partition("\r\n")[0]
-    except OSError:
-        return ""
-
-
-async def test_without_a_certificate_nobody_comes_in(both: Crossing) -> None:
-    before = await both.west.count("listener.gateway.ssl.fail_verify_no_cert")
-    async with nobody_came():
-        assert await told(None) == ""
-    assert await both.west.count("listener.gateway.ssl.fail_verify_no_cert") == before + 1
-
-
-async def test_older_tls_is_not_spoken() -> None:
-    async with nobody_came():
-        assert await told(KNOWN, maximum_version=ssl.TLSVersion.TLSv1_2) == ""
-
-
-async def test_plain_text_is_not_answered() -> None:
-    async with nobody_came():
-        reader, writer = await asyncio.open_connection(crossing.GATEWAY, 4143)
-        assert await crossing.Line(reader, writer).ask(requesting(WEB)) == ""
-        writer.close()
-        await writer.wait_closed()
-
-
-@pytest.mark.parametrize("name", sorted(pki.HOSTILE.keys() - NOTHING_GAINED))
-async def test_a_certificate_that_is_not_right_is_refused(name: str) -> None:
-    async with nobody_came():
-        assert (await told(pki.hostile(name))) in ("", "HTTP/1.1 403 Forbidden")
-
-
-async def test_what_is_refused_in_the_handshake_does_not_come_to_speak() -> None:
-    in_time = {name for name, one in pki.HOSTILE.items() if "envoy" in one.handshake}
-    found = {name for name in in_time if await told(pki.hostile(name)) == ""}
-    assert found == in_time
-
-
-async def test_a_whole_namespace_is_let_in_one_name_at_a_time() -> None:
-    """Two names of that namespace in one certificate are nobody's name."""
-    namespace = authority("open")
-    async with pod(crossing.show, 7002):
-        for account in ("curl", "other"):
-            shown = pki.credentials(pki.identity("east", account))
-            assert await told(shown, namespace) == "HTTP/1.1 200 OK"
-    elsewhere = pki.credentials(pki.identity("east", "curl", "elsewhere"))
-    async with nobody_came():
-        assert await told(elsewhere, namespace) == "HTTP/1.1 403 Forbidden"
-        assert await told(pki.hostile("two URIs"), namespace) == "HTTP/1.1 403 Forbidden"
 
 
 async def test_whoever_comes_to_the_gateway_itself_cannot_say_who_they_are() -> None:

@@ -8,8 +8,9 @@ no route forwards what it did not expect.
 
 How things are called: the cluster, endpoints and scope of a port by its authority, its statistics
 ``cluster.in|<namespace>|<service>.*``; the connection manager's ``http.gateway.*``, where refusals
-are ``no_route`` (not exported) and ``rbac.denied`` (not granted); the listener's
-``listener.gateway.*``, where ``ssl.fail_verify_*`` and ``ssl.connection_error`` count strangers.
+are ``no_route`` (not exported) and ``rbac.denied`` (not granted, or not to such a certificate); the
+listener's ``listener.gateway.*``, where ``ssl.fail_verify_*`` and ``ssl.connection_error`` count
+strangers.
 """
 
 from collections.abc import Iterator
@@ -113,7 +114,7 @@ def listener(site: Site) -> Resource:
     requests = connections(
         "gateway",
         [
-            *access.filters(),
+            access.refusing(),
             extension(
                 "envoy.filters.http.header_mutation",
                 header_mutation_pb2.HeaderMutation(mutations={"request_mutations": without(OURS)}),
@@ -160,6 +161,7 @@ def listener(site: Site) -> Resource:
                     "transport_socket_connect_timeout": {"seconds": 10},
                     "filters": [
                         extension("envoy.filters.network.connection_limit", limit),
+                        access.learning(),
                         requests,
                     ],
                 },

@@ -10,7 +10,8 @@ leads to, which knows the callers of this port and closes before all others.
 
 How things are called: both the cluster that leads to a door and the door itself ``tunnel|<hash>``.
 Statistics: all connections ``tcp.tunnels.*``, those for what is not exported in
-``downstream_cx_no_route``; those of whom no Grant names ``listener.doors.no_filter_chain_match``.
+``downstream_cx_no_route``; those of whom no Grant names, or not with such a certificate,
+``listener.doors.no_filter_chain_match``.
 """
 
 from hashlib import sha256
@@ -19,15 +20,14 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.listener.tls_inspector.v3 import tls_inspector_pb2
 from envoy.extensions.filters.network.connection_limit.v3 import connection_limit_pb2
-from envoy.extensions.filters.network.set_filter_state.v3 import set_filter_state_pb2
 from envoy.extensions.matching.common_inputs.network.v3 import network_inputs_pb2
-from google.protobuf import any_pb2, wrappers_pb2
+from google.protobuf import wrappers_pb2
 
 from isthmus.model.routes import Callers, Inbound
 from isthmus.xds import inside
-from isthmus.xds.access import CALLER
+from isthmus.xds.access import CALLER, learning
 from isthmus.xds.http import BUFFER
-from isthmus.xds.resources import Resource, extension, resource, typed
+from isthmus.xds.resources import Resource, extension, resource
 
 PROTOCOL = "isthmus-tcp"  # as both sides call it while they agree on TLS
 MOST = 40_000  # connections at a time
@@ -77,7 +77,7 @@ def chain(tls: dict[str, object]) -> dict[str, object]:
         "filters": [
             extension("envoy.filters.network.connection_limit", few),
             inside.remember(way, "envoy.tcp_proxy.cluster"),
-            _learn_who_calls(),
+            learning(shared_with_upstream="ONCE"),
             inside.relay(
                 stat_prefix="tunnels",
                 cluster=inside.NOWHERE,  # the state above says which one instead
@@ -141,23 +141,3 @@ def _called(pattern: dict[str, str]) -> dict[str, object]:
 
 def _is_one_name() -> dict[str, object]:
     return {"not_matcher": _called({"contains": ","})}
-
-
-def _learn_who_calls() -> dict[str, object]:
-    """Remember the names in the caller's certificate, once that is proven."""
-    found = set_filter_state_pb2.Config(
-        on_new_connection=[
-            inside.value(
-                CALLER,
-                "envoy.hashable_string",
-                "%DOWNSTREAM_PEER_URI_SAN%",
-                shared_with_upstream="ONCE",
-            )
-        ]
-    )
-    # Envoy has a second field of the same type, for what is known after the handshake only. The
-    # classes that were generated from its definitions do not have it yet: it differs by its tag.
-    packed = typed(found)
-    after = b"\x12" + packed.value.removeprefix(b"\x0a")
-    name = "envoy.filters.network.set_filter_state"
-    return {"name": name, "typed_config": any_pb2.Any(type_url=packed.type_url, value=after)}
