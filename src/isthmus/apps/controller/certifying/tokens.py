@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 REVIEWS = Rate(burst=60, per_second=6)  # of one source, while nothing is remembered
 AT_ONCE = 4  # reviews; the API server is there for others, too
 PATIENCE = 10.0  # seconds for a review, its turn included
-MEMORY = 5.0  # seconds; for so long, at most, the token of a deleted pod is still good
+# Seconds for which the token of a deleted pod is still good, at most; besides those for which the
+# API server itself remembers what it has proven, which are ten.
+MEMORY = 5.0
 MOST_REMEMBERED = 4096
 LONGEST_TOKEN = 8000  # characters; the server takes no longer header
 POD_NAME = "authentication.kubernetes.io/pod-name"
