@@ -1,4 +1,7 @@
-"""Runs coroutine tests: on virtual time, or on real time for those marked ``sockets``."""
+"""Runs coroutine tests: on virtual time, or on real time for those marked ``sockets``.
+
+And golden files: what is generated is compared with what somebody has read and kept.
+"""
 
 import asyncio
 import inspect
@@ -14,7 +17,29 @@ from tests.support.virtual import VirtualLoop
 hypothesis.settings.register_profile("isthmus", deadline=None)
 hypothesis.settings.load_profile("isthmus")
 
+GOLDEN = "golden"  # the folder beside the tests that ask for it
 LONGEST = 120.0  # seconds a test with sockets may take before it fails instead of hanging
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="keep what is generated as what is expected"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare with a golden file, or write it."""
+    update = request.config.getoption("--update-golden", default=False)
+
+    def compare(name: str, text: str) -> None:
+        path = request.path.parent / GOLDEN / name
+        if update:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        assert text == (path.read_text() if path.exists() else "")
+
+    return compare
 
 
 @pytest.hookimpl(tryfirst=True)
