@@ -104,6 +104,18 @@ async def test_attempts_are_spread_and_a_certificate_that_ends_is_said_thrice(
         assert keeper.own.not_after > VirtualClock().utc()
 
 
+async def test_a_controller_that_starts_a_moment_later_is_not_kept_waiting_for(
+    tmp_path: Path,
+) -> None:
+    here = await held(given(ABOVE, EAST), ABOVE, tmp_path)
+    here.signer.down = True
+    loop = asyncio.get_running_loop()
+    loop.call_later(1.0, setattr, here.signer, "down", False)
+    async with here.running():
+        assert loop.time() - here.signer.attempts[0] < 5.0, "much sooner than the next look"
+        assert len(here.signer.attempts) > 1
+
+
 async def test_a_controller_that_asks_for_patience_gets_it(tmp_path: Path) -> None:
     here = await held(given(ABOVE, EAST), ABOVE, tmp_path)
     async with here.running():

@@ -32,7 +32,7 @@ from isthmus.pki.bundle import BadBundle, Bundle
 from isthmus.pki.pem import BadPem
 from isthmus.pki.verify import Untrusted, verify
 from isthmus.runtime.backoff import Backoff, Retries
-from isthmus.runtime.clock import Clock
+from isthmus.runtime.clock import GRAIN, Clock
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class Keeper:
                 self._warn()
                 is_outdated = await self._is_outdated()
             if not is_outdated:
-                await self._clock.sleep(LOOK)
+                await self._clock.sleep(self._pause())
 
     async def look(self) -> None:
         """Take in a bundle that has changed, and renew what is due."""
@@ -105,6 +105,12 @@ class Keeper:
             return
         if self._due.has_come(self._clock):
             await self._renew(self.anchors)
+
+    def _pause(self) -> float:
+        """How long until the next look; what has failed is tried again as soon as it may be."""
+        if self.anchors is None or not self._due.has_come(self._clock):
+            return LOOK
+        return min(LOOK, max(GRAIN, self._not_before - self._clock.now()))
 
     async def _is_outdated(self) -> bool:
         """Tell the controller what is in use; return whether something newer can be had at once."""
