@@ -45,8 +45,8 @@ class Typed:
 @click.option("--from", "source", metavar="CONTEXT", required=True, help="Of the source.")
 @click.option("--to", "target", metavar="CONTEXT", required=True, help="Of the target.")
 @click.option("--both", is_flag=True, help="Both ways: each imports what the other exports.")
-@click.option("--from-name", type=options.cluster, default="", help="What the source is called.")
-@click.option("--to-name", type=options.cluster, default="", help="What the target is called.")
+@click.option("--from-name", type=options.cluster, help="What the source is called.")
+@click.option("--to-name", type=options.cluster, help="What the target is called.")
 @options.settings
 @options.scope
 @options.gateway(whose="the target's gateway")
@@ -91,8 +91,8 @@ def _typed(given: dict[str, Json]) -> Typed:
     settings = options.read_settings(given)
     here, there = options.read_gateway(given, {}, "from_"), options.read_gateway(given, settings)
     return Typed(
-        source=Named(given["source"], given["from_name"], "--from-name", here),
-        target=Named(given["target"], given["to_name"], "--to-name", there),
+        source=Named(given["source"], given["from_name"] or "", "--from-name", here),
+        target=Named(given["target"], given["to_name"] or "", "--to-name", there),
         wish=Wish(
             settings=settings,
             scope=options.read_scope(given),

@@ -20,7 +20,8 @@ def link(cluster: str, gateway: Gateway, settings: JsonObject) -> JsonObject:
 
 
 def grant(name: str, spec: GrantSpec) -> JsonObject:
-    return document(GRANTS, name, msgspec.json.decode(msgspec.json.encode(spec)))
+    said = msgspec.json.decode(msgspec.json.encode(spec))
+    return document(GRANTS, name, {line: value for line, value in said.items() if value})
 
 
 def document(resource: Resource[Json], name: str, spec: JsonObject | None = None) -> JsonObject:

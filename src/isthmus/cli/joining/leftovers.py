@@ -39,13 +39,8 @@ def leftovers(seen: Seen, cluster: str, uid: str) -> list[Service | EndpointSlic
     world = World(
         links=ending,
         namespaces={one.metadata.name: one for one in seen.namespaces},
-        # One that only somebody's finalizer keeps is as good as gone; its slices are not.
-        services={
-            one.metadata.key: one
-            for one in seen.services
-            if one.metadata.deletion_timestamp is None
-        },
-        slices=_by_service(seen.slices),
+        services={one.metadata.key: one for one in seen.services if not _is_ending(one.metadata)},
+        slices=_by_service(one for one in seen.slices if not _is_ending(one.metadata)),
     )
     keys = {*world.services, *world.slices}
     actions = (action for key in sorted(keys) for action in plan(world, key))
@@ -62,6 +57,11 @@ def _ended(seen: Seen, cluster: str, uid: str) -> Iterator[str]:
         owner = mirror.owner(metadata)
         if metadata.labels.get(names.CLUSTER) == cluster and owner not in ("", *alive):
             yield owner
+
+
+def _is_ending(metadata: Metadata) -> bool:
+    """What only somebody's finalizer keeps is as good as gone, and cannot be deleted again."""
+    return metadata.deletion_timestamp is not None
 
 
 def _bare(cluster: str, uid: str) -> Link:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--cluster-name", type=options.cluster, default="", help="Of the target: west.")
+@click.option("--cluster-name", type=options.cluster, help="Of the target: west.")
 @options.settings
 @options.gateway(whose="the target's gateway")
 @options.namespace
@@ -44,7 +44,9 @@ def link(where: Where, /, output: str, **given: Json) -> None:
         raise click.UsageError("--apply and --from CONTEXT go together: the Link is for the source")
     settings = options.read_settings(given)
     gateway = options.read_gateway(given, settings)
-    made = asyncio.run(_linked(where, given["cluster_name"], given["namespace"], gateway, settings))
+    made = asyncio.run(
+        _linked(where, given["cluster_name"] or "", given["namespace"], gateway, settings)
+    )
     if not is_applied:
         click.echo(documents.text([made], output), nl=False)
         return
@@ -86,7 +88,7 @@ async def _applied(where: Where, made: JsonObject, force: bool) -> "Change":
 @click.pass_obj
 def unlink(
     where: Where, /, cluster: str, apply: bool, force: bool, timeout: float, output: str
-) -> int:
+) -> None:
     """Stop importing what CLUSTER exports: delete the Link to it, and with it its mirrors.
 
     Runs in the context of the source. Prints what to delete, or deletes it with --apply and waits
@@ -108,12 +110,15 @@ def unlink(
         raise click.UsageError("--force goes with --apply: there is nothing to force in printing")
     if not apply:
         click.echo(documents.text([documents.document(LINKS, cluster)], output), nl=False)
-        return 0
+        return
 
     async def ended() -> str:
         async with where.connected() as client:
             work = unlinking.Unlinking(client, cluster, SystemClock(), progress(sys.stderr))
             return await (work.force() if force else work.wait(timeout))
 
-    click.echo(asyncio.run(ended()))
-    return 0
+    try:
+        click.echo(asyncio.run(ended()))
+    except KeyboardInterrupt:
+        click.echo("interrupted: the same command goes on from here", err=True)
+        raise

@@ -173,8 +173,8 @@ def read_document(file: str) -> JsonObject:
         found = yaml.safe_load(raw)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
-        raise Unreadable(f"{file}{where} is not YAML") from None
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        raise Unreadable(f"{file} is not YAML{where}") from None
     if not isinstance(found, dict):
         raise Unreadable(f"{file} holds no fields")
     return found

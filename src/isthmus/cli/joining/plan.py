@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 )
 @click.option("--from", "source", metavar="CONTEXT", help="Of the source; else the one in use.")
 @click.option("--to", "target", metavar="CONTEXT", help="Of the target; else the Link's name.")
-@click.option("--from-name", type=options.cluster, default="", help="What the source is called.")
-@click.option("--to-name", type=options.cluster, default="", help="What the target is called.")
+@click.option("--from-name", type=options.cluster, help="What the source is called.")
+@click.option("--to-name", type=options.cluster, help="What the target is called.")
 @options.namespace
 @options.data
 @click.pass_obj
@@ -70,7 +70,7 @@ async def _planned(
         link = None if document is None else planning.read_link(document)
         if link is None and not given["target"]:
             with about(near.context):
-                link = await planning.existing(client, given["to_name"])
+                link = await planning.existing(client, given["to_name"] or "")
         target = given["target"] or (link.cluster if link else "")
         far = await opened(stack, where, target)
         with about(target):
@@ -81,7 +81,7 @@ async def _planned(
                 link = await planning.existing(client, called)
             source = ""
             if link.spec.via == "gateway":
-                source = name(given["from_name"], near.installation, "--from-name")
+                source = name(given["from_name"] or "", near.installation, "--from-name")
             here = await planning.read_here(client, space)
         with about(target):
             name(link.cluster, shown, "the Link")

@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from isthmus.cli.manifests import definitions
 from isthmus.embedded.kinds import schema as schemas
 from isthmus.embedded.kinds.schemarules import judged
+from isthmus.install.definitions import definitions
 from isthmus.model.errors import Permanent
 from isthmus.model.quoting import one_line
 from isthmus.model.times import seconds
@@ -106,9 +106,8 @@ def _value(schema: JsonObject, path: str, text: str) -> Json:
                 return int(text)
             except ValueError:
                 raise BadSetting(f"{path}: {_quoted(text)} is not a whole number") from None
-        case "array" if not text.startswith("["):
-            items = schema["items"]
-            return [_value(items, path, one) for one in text.split(",")] if text else []
+        case "array" if not text.startswith("[") and schema["items"]["type"] != "object":
+            return [_value(schema["items"], path, one) for one in text.split(",") if one]
         case "array" | "object":
             return _read_json(schema, path, text)
     return text

@@ -47,7 +47,9 @@ class Unlinking:
         """Delete the Link and wait until its controller has removed the mirrors."""
         link = await self._deleted()
         if link is None:
-            return f"{self} is not there"
+            former = len(leftovers(await self._seen(), self.cluster, ""))
+            way_out = f"; --force removes {_counted(former, 'object')} that former Links have left"
+            return f"{self} is not there{way_out if former else ''}"
         deadline = self.clock.now() + within
         while await self._found(link) is not None:
             left = await self._left(link.uid)

@@ -20,6 +20,7 @@ _HINTS = {
     "LinkToSelf": "the address is this cluster's own; compare it with that of the target's gateway",
     "Malformed": "mend the Grant as its message says",
     "NoAddress": "the gateway's name leads nowhere; name an address with --gateway-address",
+    "NotSeenYet": "is a controller running there? kubectl -n isthmus get pods shows it",
     "NoIdentity": "has this cluster its issuer and its anchors? See `isthmus trust issue`",
     "ProbeFailed": "can this cluster reach that address and port? Look for firewalls on the way",
     "TLSVerify": "are both clusters under one anchor? Compare them with `isthmus trust inspect`",
@@ -27,7 +28,6 @@ _HINTS = {
     "Untrusted": "are both clusters under one anchor? Compare them with `isthmus trust inspect`",
     "WrongCluster": "another cluster answers at that address; compare it with the gateway's",
 }
-_NOBODY = "is a controller running there? kubectl -n isthmus get pods shows it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Verdict:
         return f"{self.reason}: {self.message}" if self.message else self.reason
 
 
-UNSEEN = Verdict(False, "NotSeenYet", f"no controller has looked at it; {_NOBODY}")
+UNSEEN = Verdict(False, "NotSeenYet", "no controller has looked at it")
 
 DELETED = Verdict(False, "Deleted", "somebody has deleted it", is_final=True)
 
