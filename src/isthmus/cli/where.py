@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.cli.looking import completing
 from isthmus.model.wire import Json
 
 if TYPE_CHECKING:
+    from isthmus.kube.access import Access
     from isthmus.kube.client import Client
 
 
@@ -26,16 +28,22 @@ class Where:
         """Another cluster of the same kubeconfig; none named: the same cluster."""
         return self if context is None else replace(self, context=context)
 
+    def access(self) -> "Access":
+        """What the kubeconfig says about that cluster."""
+        from isthmus.kube import kubeconfig
+        from isthmus.runtime.clock import SystemClock
+
+        files = kubeconfig.find(self.kubeconfig, os.environ, Path.home())
+        return kubeconfig.load(files, SystemClock(), context=self.context)
+
     @asynccontextmanager
     async def connected(self) -> AsyncIterator["Client"]:
         """A client of that cluster."""
         from isthmus.kube import kubeconfig
         from isthmus.kube.client import Client
         from isthmus.kube.http import HttpTransport
-        from isthmus.runtime.clock import SystemClock
 
-        files = kubeconfig.find(self.kubeconfig, os.environ, Path.home())
-        access = kubeconfig.load(files, SystemClock(), context=self.context)
+        access = self.access()
         client = Client(HttpTransport(await kubeconfig.settled(access)), access.credentials)
         try:
             yield client
@@ -50,13 +58,21 @@ def _where() -> list[click.Parameter]:
         if value is not None:
             ctx.obj = replace(ctx.obj or Where(None, None), **{str(option.name): value})
 
-    texts = {
-        "kubeconfig": ("FILE", "Instead of $KUBECONFIG or ~/.kube/config."),
-        "context": ("NAME", "A context of the kubeconfig; else the current."),
-    }
+    def option(name: str, sign: str, text: str, **more: Json) -> click.Option:
+        return click.Option(
+            [name], metavar=sign, help=text, expose_value=False, callback=chosen, **more
+        )
+
     return [
-        click.Option([f"--{name}"], metavar=sign, help=text, expose_value=False, callback=chosen)
-        for name, (sign, text) in texts.items()
+        option(
+            "--kubeconfig", "FILE", "Instead of $KUBECONFIG or ~/.kube/config.", type=click.Path()
+        ),
+        option(
+            "--context",
+            "NAME",
+            "A context of the kubeconfig; else the current.",
+            shell_complete=completing.contexts,
+        ),
     ]
 
 

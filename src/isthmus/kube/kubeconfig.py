@@ -75,6 +75,12 @@ def load(files: Sequence[Path], clock: Clock, *, context: str | None = None) -> 
     )
 
 
+def contexts(files: Sequence[Path]) -> tuple[str, ...]:
+    """Return the names of all contexts that ``files`` have."""
+    documents = [parse(read(path, Place(str(path))), str(path), aliases=True) for path in files]
+    return tuple(_merged(documents, "contexts", "context"))
+
+
 async def settled(access: Access) -> ApiServer:
     """Return where to connect, with the client certificate of the exec plugin if it issues one."""
     if not isinstance(access.credentials, ExecToken):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from isthmus.cli.joining import options
+from isthmus.cli.looking import completing
 from isthmus.cli.where import Where
 from isthmus.model.wire import Json, JsonObject
 
@@ -76,7 +77,7 @@ async def _applied(where: Where, made: JsonObject, force: bool) -> "Change":
 
 
 @click.command()
-@click.argument("cluster", type=options.cluster)
+@click.argument("cluster", type=options.cluster, shell_complete=completing.links)
 @options.apply
 @click.option(
     "--force",

@@ -1,1 +1,1 @@
-"""Shows what is there: gateways, exports, mirrors and their traffic."""
+"""Looks at what is there: gateways, exports and mirrors, traffic, versions. Changes nothing."""
