@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from isthmus.model.errors import Permanent
 from isthmus.model.quoting import one_line
 
+BOUND = "le"  # the label of a histogram's buckets, which is a number, too
 _LONGEST = 120
 
 
@@ -41,7 +42,7 @@ def numbers(text: str, names: tuple[str, ...]) -> Numbers:
             Series(one.name, tuple(sorted(one.labels.items()))): one.value
             for family in text_string_to_metric_families("\n".join([*lines, ""]))
             for one in family.samples
-            if isfinite(one.value)
+            if isfinite(one.value) and float(one.labels.get(BOUND, 0)) >= 0
         }
     except ValueError as error:
         said = one_line(str(error), _LONGEST)

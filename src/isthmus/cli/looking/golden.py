@@ -3,13 +3,11 @@
 ``docs/metrics.md`` says what each name stands for.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import NamedTuple
 
-from isthmus.cli.looking.exposition import Numbers, Series
+from isthmus.cli.looking.exposition import BOUND, Numbers, Series
 from isthmus.cli.looking.quantiles import quantile
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -36,7 +34,7 @@ _IN = {
     "envoy_cluster_upstream_cx_rx_bytes_total": _SENT,  # … is what it has received for it
 }
 _MEANING = {"out": _OUT, "in": _IN}
-_DETAIL = {_ANSWERS: "isthmus_status_class", _TIMES: "le"}
+_DETAIL = {_ANSWERS: "isthmus_status_class", _TIMES: BOUND}
 
 # Who is turned away, and by which side of the way.
 DENIED = {
@@ -131,10 +129,10 @@ def rates(before: Numbers, after: Numbers, seconds: float) -> Numbers:
 
 def summed(pods: Iterable[Numbers]) -> Numbers:
     """Return what all pods have counted together."""
-    total: Counter[Series] = Counter()
+    total: dict[Series, float] = {}
     for numbers in pods:
         for series, value in numbers.items():
-            total[series] += value  # type: ignore[assignment]  # a Counter adds any numbers
+            total[series] = total.get(series, 0.0) + value
     return total
 
 
@@ -185,7 +183,7 @@ def _order(line: Line) -> tuple[bool, Line]:
 
 def _traffic(line: Line, sums: Mapping[tuple[int, str], float]) -> Traffic:
     answers = {detail: value for (kind, detail), value in sums.items() if kind == _ANSWERS}
-    below = {_bound(detail): value for (kind, detail), value in sums.items() if kind == _TIMES}
+    below = {float(detail): value for (kind, detail), value in sums.items() if kind == _TIMES}
     requests = sum(answers.values()) if answers else None
     return Traffic(
         line=line,
@@ -197,7 +195,3 @@ def _traffic(line: Line, sums: Mapping[tuple[int, str], float]) -> Traffic:
         received=sums.get((_RECEIVED, ""), 0.0),
         sent=sums.get((_SENT, ""), 0.0),
     )
-
-
-def _bound(text: str) -> float:
-    return inf if text == "+Inf" else float(text)

@@ -52,9 +52,9 @@ def stat(where: Where, /, service: str | None, **chosen: object) -> None:
     and who is denied.
 
     SERVICE is a name, or namespace/name: at the egress (out) that of the mirror, at the gateway
-    (in) that of the export. A request succeeds unless it is answered with 5xx; times are those of
-    answers that have begun and ended; bytes go In from callers and Out to them. Ports that carry
-    TCP have connections and bytes only.
+    (in) that of the export. A request succeeds unless it is answered with 5xx. Proxies add up the
+    times that requests take every 5 seconds, so that these lag a little. Bytes go In from callers
+    and Out to them. Ports that carry TCP have connections and bytes only.
 
     \b
       isthmus --context east stat
