@@ -29,7 +29,8 @@ async def installed(name: str, number: int = 0, *, address: str | None = None) -
     """A cluster with our kinds and what an installation shows of itself; nothing runs."""
     made = place(name, number)
     await furnish(made)
-    objects = install.objects(parse((f"clusterName={name}",), {}))
+    said = (f"clusterName={name}", f"clusterDomain={name}.cluster.local")
+    objects = install.objects(parse(said, {}))
     for one in objects:
         if (one["kind"], one["metadata"]["name"]) in SHOWN:
             await made.create(KINDS[one["kind"]], one)

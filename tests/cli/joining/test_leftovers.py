@@ -51,6 +51,10 @@ def clusters(draw: st.DrawFn) -> Seen:
     )
 
 
+def everything(seen: Seen) -> list[Service | EndpointSlice]:
+    return [*seen.services, *seen.slices]
+
+
 def is_of(one: Service | EndpointSlice, links: tuple[Link, ...]) -> bool:
     labels, owner = one.metadata.labels, one.metadata.annotations.get(LINK_UID)
     if labels.get(MIRRORED) != "true" or owner is None:
@@ -79,7 +83,7 @@ def test_nothing_goes_that_is_anybody_elses(seen: Seen) -> None:
             or any(
                 annotations[LINK_UID] == each.metadata.annotations.get(LINK_UID)
                 and each.metadata.labels.get(CLUSTER) == "west"
-                for each in (*seen.services, *seen.slices)
+                for each in everything(seen)
             )
         )
 
@@ -87,7 +91,7 @@ def test_nothing_goes_that_is_anybody_elses(seen: Seen) -> None:
 @given(seen=clusters())
 def test_everything_goes_that_a_link_has_left(seen: Seen) -> None:
     gone = leftovers(seen, "west", "link-west")
-    for one in (*seen.services, *seen.slices):
+    for one in everything(seen):
         is_wanted = is_of(one, seen.links) and is_ours(one)
         is_ending = (
             one.metadata.namespace == "ending" or one.metadata.deletion_timestamp is not None

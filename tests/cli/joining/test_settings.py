@@ -66,7 +66,7 @@ def test_what_is_refused_is_named(typed: str, complaint: str) -> None:
 
 
 def test_files_come_first_and_the_last_word_counts() -> None:
-    files = [
+    files: list[JsonObject] = [
         {"probe": {"period": "1s", "timeout": "2s"}, "excludedLabels": ["a"]},
         {"probe": {"timeout": "3s"}},
     ]

@@ -139,14 +139,16 @@ async def carry_out(steps: Sequence[Step], journal: Journal, say: Callable[[str]
 async def settle(steps: Sequence[Step], progress: Progress, clock: Clock, within: float) -> Outcome:
     """Wait until controllers have taken up everything, or nobody will."""
     deadline = clock.now() + within
-    while True:
-        found = Outcome([(step, await _verdict(step)) for step in steps])
-        if found.is_good or found.is_final or clock.now() >= deadline:
-            progress.clear()
-            return found
-        step, verdict = next((s, v) for s, v in found.stands if not v.is_good)
-        progress.waiting(f"waiting for {step}: {verdict}")
-        await clock.sleep(PAUSE)
+    try:
+        while True:
+            found = Outcome([(step, await _verdict(step)) for step in steps])
+            if found.is_good or found.is_final or clock.now() >= deadline:
+                return found
+            step, verdict = next((s, v) for s, v in found.stands if not v.is_good)
+            progress.waiting(f"waiting for {step}: {verdict}")
+            await clock.sleep(PAUSE)
+    finally:
+        progress.clear()  # be it that somebody has had enough
 
 
 async def _require_permissions(ways: Sequence[tuple[End, End]]) -> None:

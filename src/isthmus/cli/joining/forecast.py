@@ -17,11 +17,12 @@ from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
 from isthmus.core.grant import Permit
 from isthmus.core.link import claimed
+from isthmus.core.mirror import owner
 from isthmus.core.offer import Offer, offer
 from isthmus.core.plan import plan
 from isthmus.model.actions import Create, Delete, Report, Update
 from isthmus.model.links import Link, RefusedExport
-from isthmus.model.names import FINALIZER, HEADLESS_MIRROR
+from isthmus.model.names import FINALIZER, HEADLESS_MIRROR, REMOTE_NAME
 from isthmus.model.objects import EndpointSlice, Key, Namespace, Service, service_of
 from isthmus.runtime.cache import Listed
 from isthmus.runtime.clock import SystemClock
@@ -46,7 +47,7 @@ class There:
     """The target: what may be exported, and by which Grants; None if the Link needs none."""
 
     uid: str
-    domain: str
+    domain: str  # empty if it does not show it
     services: tuple[Service, ...]
     slices: tuple[EndpointSlice, ...]
     permits: tuple[Permit, ...] | None
@@ -79,7 +80,7 @@ def forecast(here: Here, there: There, link: Link, export: Key | None = None) ->
     state = _state(here, link, names)
     target = state.targets[link.uid]
     if link.spec.via == "gateway":
-        state.place(link.uid, there.domain)
+        state.place(link.uid, there.domain or _recorded_domain(here, link))
     if all(map(_is_address, link.spec.gateway.addresses)):
         state.resolved(link.uid, link.spec.gateway.addresses, ())
     offers = [] if there.permits is None else list(_offers(there))
@@ -128,6 +129,16 @@ def _state(here: Here, link: Link, names: set[Key]) -> State:
     others = (one for one in here.links if one.cluster != link.cluster)
     state.fold_links(Listed((*others, link)))
     return state
+
+
+def _recorded_domain(here: Here, link: Link) -> str:
+    """Return the target's domain as mirrors have it, since its catalogue is not heard here."""
+    for one in here.services:
+        metadata = one.metadata
+        if owner(metadata) == link.uid:
+            name = metadata.annotations.get(REMOTE_NAME, "")
+            return name.partition(f".{metadata.namespace}.svc.")[2] or link.spec.cluster_domain
+    return link.spec.cluster_domain
 
 
 def _offers(there: There) -> Iterator[Offer]:

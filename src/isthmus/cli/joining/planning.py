@@ -99,7 +99,7 @@ async def read_there(
     given = (permit(one, shown.mesh_domain or MESH_DOMAIN) for one in grants)
     return There(
         uid=await cluster_uid(client),
-        domain=shown.cluster_domain or link.spec.cluster_domain,
+        domain=shown.cluster_domain,
         services=tuple(services.values()),
         slices=(await client.list(ENDPOINT_SLICES, Selection(labels=SERVICE_NAME))).objects,
         permits=tuple(one for one in given if one is not None and one.cluster == source)

@@ -10,11 +10,11 @@ from isthmus.cli import render
 from isthmus.cli.joining.forecast import PLANNED, Forecast, Write
 from isthmus.model.actions import Create, Delete, Written
 from isthmus.model.links import RefusedExport
-from isthmus.model.names import REMOTE_NAME
+from isthmus.model.names import REMOTE_NAME, REMOTE_VERSION
 from isthmus.model.objects import EndpointSlice, Service
 from isthmus.model.wire import JsonObject
 
-_SIGNS = {"create": "+", "change": "~", "delete": "-", "refuse": "!"}
+_SIGNS = {"create": "+", "change": "~", "delete": "-", "refused": "!"}
 _HEAD = ("", "Action", "Kind", "Name", "Stands for", "Detail")
 
 
@@ -22,7 +22,7 @@ _HEAD = ("", "Action", "Kind", "Name", "Stands for", "Detail")
 class Line:
     """One thing that would happen."""
 
-    action: str  # create, change, delete or refuse
+    action: str  # create, change, delete or refused
     kind: str
     namespace: str
     name: str
@@ -58,7 +58,7 @@ def _summary(found: Forecast, lines: list[Line]) -> str:
         return f"nothing to do: {found.settled} mirrors of {link} are as they should be"
     parts = (
         f"{count['create']} to create, {count['change']} to change, {count['delete']} to delete, "
-        f"{count['refuse']} refused"
+        f"{count['refused']} refused"
     )
     return f"{link}: {parts}; {found.settled} mirrors stay as they are"
 
@@ -121,7 +121,7 @@ def _differences(value: Written, before: Service | EndpointSlice | None) -> Iter
         return
     if value.metadata.labels != before.metadata.labels:
         yield "labels"
-    if value.metadata.annotations != before.metadata.annotations:
+    if _said(value) != _said(before):
         yield "annotations"
     if isinstance(value, Service) and isinstance(before, Service):
         if value.spec.ports != before.spec.ports:
@@ -135,13 +135,19 @@ def _differences(value: Written, before: Service | EndpointSlice | None) -> Iter
             yield "endpoints"
 
 
+def _said(value: Written) -> dict[str, str]:
+    """Return the annotations of an object; which version it was made from is no reason for one."""
+    found = value.metadata.annotations
+    return {key: each for key, each in found.items() if key != REMOTE_VERSION}
+
+
 def _doubt(write: Write) -> str:
     return "the end of its name is not known before the Link is" if write.is_provisional else ""
 
 
 def _refused(one: RefusedExport) -> Line:
     return Line(
-        action="refuse",
+        action="refused",
         kind="Service",
         namespace=one.namespace,
         name=one.name,

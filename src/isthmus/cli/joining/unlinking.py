@@ -50,18 +50,10 @@ class Unlinking:
             former = len(leftovers(await self._seen(), self.cluster, ""))
             way_out = f"; --force removes {_counted(former, 'object')} that former Links have left"
             return f"{self} is not there{way_out if former else ''}"
-        deadline = self.clock.now() + within
-        while await self._found(link) is not None:
-            left = await self._left(link.uid)
-            if self.clock.now() >= deadline:
-                self.progress.clear()
-                raise StillThere(
-                    f"{self} is being deleted, with {left} left; is a controller running here? If "
-                    "there is none any more, --force removes them in its place"
-                )
-            self.progress.waiting(f"waiting for the controller: {left} left")
-            await self.clock.sleep(PAUSE)
-        self.progress.clear()
+        try:
+            await self._wait(link, self.clock.now() + within)
+        finally:
+            self.progress.clear()  # be it that somebody has had enough
         return f"{self} deleted, and its mirrors with it"
 
     async def force(self) -> str:
@@ -98,6 +90,17 @@ class Unlinking:
             return None
         return found if found.uid == link.uid else None
 
+    async def _wait(self, link: Link, deadline: float) -> None:
+        while await self._found(link) is not None:
+            left = await self._left(link.uid)
+            if self.clock.now() >= deadline:
+                raise StillThere(
+                    f"{self} is being deleted, with {left} left; is a controller running here? If "
+                    "there is none any more, --force removes them in its place"
+                )
+            self.progress.waiting(f"waiting for the controller: {left} left")
+            await self.clock.sleep(PAUSE)
+
     async def _left(self, uid: str) -> str:
         found = await self.client.list(SERVICES, MIRRORS)
         return _counted(sum(owner(one.metadata) == uid for one in found.objects), "mirror")
@@ -105,14 +108,16 @@ class Unlinking:
     async def _cleared(self, uid: str) -> int:
         """Delete all that is left of the Link; return how much that was."""
         count = 0
-        for _ in range(ROUNDS):
-            found = leftovers(await self._seen(), self.cluster, uid)
-            if not found:
-                self.progress.clear()
-                return count
-            for one in found:
-                self.progress.waiting(f"removing {one.metadata.key}")
-                count += await self._removed(one)
+        try:
+            for _ in range(ROUNDS):
+                found = leftovers(await self._seen(), self.cluster, uid)
+                if not found:
+                    return count
+                for one in found:
+                    self.progress.waiting(f"removing {one.metadata.key}")
+                    count += await self._removed(one)
+        finally:
+            self.progress.clear()
         raise Restless(
             f"mirrors of {self.cluster} come back as soon as they are deleted; a controller runs "
             "here, so leave them to it: without --force"
