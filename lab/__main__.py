@@ -13,6 +13,7 @@ from lab.build import build
 from lab.clusters import CLUSTERS, KUBECONFIG, USUAL, Cluster, named
 from lab.controlplane import Settings, control_plane
 from lab.images import recipes
+from lab.images.layers import made
 from lab.images.loading import load, load_file
 from lab.packages import require_root
 from lab.versions import BINARIES, CONTROL_PLANE, KUBECTL, WITHOUT_NODES
@@ -102,13 +103,17 @@ def _build(only: list[str] | None) -> None:
 
 def _load(name: str) -> None:
     require_root()
-    for cluster in running.those_up():
-        if name in recipes.BY_NAME:
-            news = load(cluster, recipes.BY_NAME[name]())
-            print(f"{cluster.name}: {name} {'loaded' if news else 'is there already'}", flush=True)
-        else:
+    clusters = running.those_up()
+    if name not in recipes.BY_NAME:
+        for cluster in clusters:
             load_file(cluster, Path(name))
             print(f"{cluster.name}: {name} loaded", flush=True)
+        return
+    image = recipes.BY_NAME[name]()
+    layers = made(image.layers)
+    for cluster in clusters:
+        news = "loaded" if load(cluster, image, layers) else "is there already"
+        print(f"{cluster.name}: {image.name} {news}", flush=True)
 
 
 def _with_kubectl() -> Path:

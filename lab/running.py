@@ -38,9 +38,7 @@ def up(clusters: Sequence[Cluster]) -> None:
     require_root()
     install()
     build(WITH_NODES)
-    images = recipes.system()
-    for image in images:
-        made(image.layers)
+    images = [(image, made(image.layers)) for image in recipes.system()]
     with _alone():
         started = time.monotonic()
         wire.lay()
@@ -51,8 +49,8 @@ def up(clusters: Sequence[Cluster]) -> None:
         _write_kubeconfig()
         for cluster in clusters:
             _wait(cluster, "programs", lambda cluster=cluster: _programs_are_ready(cluster))
-            for image in images:
-                load(cluster, image)
+            for image, layers in images:
+                load(cluster, image, layers)
             kubectl(cluster, "apply", "--server-side", "-f-", given=_addons(cluster))
         for cluster in clusters:
             _wait(cluster, "node", lambda cluster=cluster: _node_is_ready(cluster))

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from isthmus.model.errors import Permanent
 from lab.versions import cache
@@ -18,10 +18,22 @@ from lab.versions import cache
 SUITE = "bookworm"
 # Nobody reads manuals in a container; apt's lists are of no use without a network.
 WASTE = ("usr/share/doc", "usr/share/man", "usr/share/locale", "var/lib/apt/lists", "var/cache")
+KEPT = 14 * 86400  # seconds that a layer is kept after its last use
 
 
 class LayerFailed(Permanent):
     """A layer of an image could not be made; the text ends with what the tool said."""
+
+
+class Layer(Protocol):
+    def describe(self) -> str:
+        """What people are told that it is."""
+
+    def content(self) -> object:
+        """All that it is made of: equal content, and equal layers below, make equal layers."""
+
+    def make(self, below: Sequence[Path], root: Path) -> None:
+        """Put its files into the empty folder ``root``; ``below`` are the layers under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,7 @@ class Files:
             (place, hashlib.sha256(path.read_bytes()).hexdigest()) for place, path in self.files
         ]
 
-    def make(self, _below: Path | None, root: Path) -> None:
+    def make(self, _below: Sequence[Path], root: Path) -> None:
         for place, source in self.files:
             target = root / place.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -56,10 +68,10 @@ class Debian:
         return f"Debian {self.suite}"
 
     def content(self) -> object:
-        return self.suite
+        return [self.suite, WASTE]
 
-    def make(self, _below: Path | None, root: Path) -> None:
-        _run(["debootstrap", "--variant=minbase", self.suite, str(root)], self.describe())
+    def make(self, _below: Sequence[Path], root: Path) -> None:
+        run(["debootstrap", "--variant=minbase", self.suite, str(root)], self.describe())
         _drop_waste(root)
 
 
@@ -73,34 +85,40 @@ class Packages:
         return f"packages {' '.join(self.names)}"
 
     def content(self) -> object:
-        return self.names
+        return [self.names, WASTE]
 
-    def make(self, below: Path | None, root: Path) -> None:
-        if below is None:
-            raise LayerFailed(f"{self.describe()}: there is no Debian below to install them on")
-        with tempfile.TemporaryDirectory(dir=root.parent) as temporary:
-            merged, work = Path(temporary, "merged"), Path(temporary, "work")
-            for folder in (merged, work):
-                folder.mkdir()
-            # In a mount namespace of its own: the mounts end with the shell, however it ends.
-            script = f"""
-                set -e
-                mount -t overlay -o lowerdir={below},upperdir={root},workdir={work} lab {merged}
-                mount -t proc proc {merged}/proc
-                printf '#!/bin/sh\\nexit 101\\n' > {merged}/usr/sbin/policy-rc.d
-                chmod +x {merged}/usr/sbin/policy-rc.d
-                cp /etc/resolv.conf {merged}/etc/resolv.conf
-                export DEBIAN_FRONTEND=noninteractive
-                chroot {merged} apt-get update -q
-                chroot {merged} apt-get install -q -y --no-install-recommends {" ".join(self.names)}
-                rm {merged}/usr/sbin/policy-rc.d {merged}/etc/resolv.conf
-            """
-            _run(["unshare", "--mount", "sh", "-c", script], self.describe())
+    def make(self, below: Sequence[Path], root: Path) -> None:
+        # Nothing may be started here, and names have to be found.
+        script = f"""
+            printf '#!/bin/sh\\nexit 101\\n' > "$root/usr/sbin/policy-rc.d"
+            chmod +x "$root/usr/sbin/policy-rc.d"
+            cp /etc/resolv.conf "$root/etc/resolv.conf"
+            export DEBIAN_FRONTEND=noninteractive
+            chroot "$root" apt-get update -q
+            chroot "$root" apt-get install -q -y --no-install-recommends {" ".join(self.names)}
+            rm "$root/usr/sbin/policy-rc.d" "$root/etc/resolv.conf"
+        """
+        on_top(below, root, script, self.describe())
         _drop_waste(root)
-        _say_deletions_as_images_do(root)
 
 
-Layer = Files | Debian | Packages
+def on_top(below: Sequence[Path], root: Path, script: str, what: str) -> None:
+    """Run a shell script that sees ``below`` at $root, and keep what it changes in ``root``."""
+    with tempfile.TemporaryDirectory(dir=root.parent) as temporary:
+        lower, merged, work = (Path(temporary, name) for name in ("lower", "merged", "work"))
+        for folder in (lower, merged, work):
+            folder.mkdir()
+        for layer in below:
+            run(["tar", "--numeric-owner", "-xpf", str(layer), "-C", str(lower)], what)
+        # In a mount namespace of its own: the mounts end with the shell, however it ends.
+        mounts = f"""
+            set -e
+            root={merged}
+            mount -t overlay -o lowerdir={lower},upperdir={root},workdir={work} lab "$root"
+            mount -t proc proc "$root/proc"
+        """
+        run(["unshare", "--mount", "sh", "-c", mounts + script], what)
+    _say_deletions_as_images_do(root)
 
 
 def made(layers: Sequence[Layer]) -> list[Path]:
@@ -115,8 +133,17 @@ def made(layers: Sequence[Layer]) -> list[Path]:
         path = folder / f"{key}.tar"
         if not path.exists():
             _make(layer, done, path)
+        path.touch()  # it is in use
         done.append(path)
+    _forget_unused(folder)
     return done
+
+
+def _forget_unused(folder: Path) -> None:
+    """Every edit of a source makes a layer; those that nobody asks for any more go."""
+    for layer in folder.glob("*.tar"):
+        if layer.stat().st_mtime < time.time() - KEPT:
+            layer.unlink(missing_ok=True)
 
 
 def _make(layer: Layer, below: Sequence[Path], path: Path) -> None:
@@ -126,26 +153,11 @@ def _make(layer: Layer, below: Sequence[Path], path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as temporary:
         root = Path(temporary, "root")
         root.mkdir(mode=0o755)
-        with _unpacked(below, Path(temporary)) as lower:
-            layer.make(lower, root)
+        layer.make(below, root)
         unfinished = Path(temporary, "layer.tar")
-        _run(
-            ["tar", "--numeric-owner", "--sort=name", "-cf", str(unfinished), "-C", str(root), "."]
-        )
+        run(["tar", "--numeric-owner", "--sort=name", "-cf", str(unfinished), "-C", str(root), "."])
         unfinished.replace(path)
     print(f"image layer: {layer.describe()}: {time.monotonic() - started:.0f} s", flush=True)
-
-
-@contextmanager
-def _unpacked(layers: Sequence[Path], folder: Path) -> Iterator[Path | None]:
-    if not layers:
-        yield None
-        return
-    lower = folder / "lower"
-    lower.mkdir()
-    for layer in layers:
-        _run(["tar", "--numeric-owner", "-xpf", str(layer), "-C", str(lower)])
-    yield lower
 
 
 def _drop_waste(root: Path) -> None:
@@ -165,7 +177,7 @@ def _say_deletions_as_images_do(root: Path) -> None:
             path.with_name(f".wh.{path.name}").touch()
 
 
-def _run(command: Sequence[str], what: str = "") -> None:
+def run(command: Sequence[str], what: str = "") -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-5:]

@@ -2,21 +2,20 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from lab.clusters import Cluster
 from lab.images import archive
-from lab.images.layers import made
 from lab.images.recipes import Image
 from lab.node.boot import NodeTrouble, entering
 
 IMPORT = ("ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
 
 
-def load(cluster: Cluster, image: Image) -> bool:
+def load(cluster: Cluster, image: Image, layers: Sequence[Path]) -> bool:
     """Make ``image`` known in ``cluster``; False if it is there already, unchanged."""
-    layers = made(image.layers)
     known = cluster.folder / "images.json"
     noted = json.loads(known.read_text()) if known.exists() else {}
     content = archive.identity(image, layers)

@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from isthmus import __version__
 from lab.images.layers import Debian, Files, Layer, Packages
+from lab.images.python import HOME, Requirements, Wheel
 from lab.node import addons
 from lab.node.settings import PAUSE
 from lab.versions import DNS
 
+SOURCE = Path(__file__).parents[2]
 PATH = ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 
 
@@ -51,4 +54,29 @@ CURL = Image(
     command=("sleep", "infinity"),
 )
 
-BY_NAME: Mapping[str, Callable[[], Image]] = {"nginx": lambda: NGINX, "curl": lambda: CURL}
+
+def product() -> Image:
+    """What deploy/Dockerfile makes, on Debian's own Python of the same version."""
+    return Image(
+        name=f"isthmus.dev/isthmus:{__version__}",
+        layers=(
+            Debian(),
+            Packages(("python3",)),
+            Requirements(SOURCE / "requirements.lock"),
+            Wheel(SOURCE, ("src", "deploy/crds", "pyproject.toml", "README.md", "LICENSE")),
+        ),
+        entrypoint=(f"/{HOME}/bin/isthmus",),
+        environment=(
+            ("PATH", f"/{HOME}/bin:{PATH[1]}"),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+            ("PYTHONUNBUFFERED", "1"),
+        ),
+        user="65532:65532",
+    )
+
+
+BY_NAME: Mapping[str, Callable[[], Image]] = {
+    "isthmus": product,
+    "nginx": lambda: NGINX,
+    "curl": lambda: CURL,
+}
