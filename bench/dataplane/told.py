@@ -7,16 +7,16 @@ import msgspec
 
 from bench.dataplane import mesh
 from bench.dataplane.proxies import GATEWAY
-from isthmus.envoy.bootstrap import OWN_FILE
 from isthmus.model.routes import Place, Protocol
 from isthmus.xds import egress, gateway, identify, secrets, upstream
 from isthmus.xds.assembly import Part
+from isthmus.xds.names import OWN_FILE, Site
 from isthmus.xds.placed import EVERYWHERE
 from isthmus.xds.resources import Resource
 
 PODS, ACCOUNTS = 500, 50  # that call
 REPLICAS = 3  # of an exported service
-SITE = gateway.Site(address=EVERYWHERE, own=OWN_FILE)
+SITE = Site(address=EVERYWHERE, own=OWN_FILE)
 
 Told = Iterator[tuple[Part, tuple[Resource, ...]]]
 

@@ -14,9 +14,9 @@ from bench.dataplane.ways import BYTES, DIRECT, OURS, REQUESTS, named
 from bench.kernel import processor_seconds
 from bench.progress import Progress
 from bench.trial import Failed, in_turn
-from isthmus.envoy.bootstrap import OWN_FILE
 from isthmus.model.routes import EgressRoutes, GatewayRoutes, Place, Protocol
 from isthmus.xds import egress, gateway, secrets
+from isthmus.xds.names import OWN_FILE, Site
 from isthmus.xds.references import Reference
 from isthmus.xds.resources import Resource, Resources, together
 from isthmus.xds.snapshot import snapshot
@@ -136,7 +136,7 @@ async def _ours(folder: Path) -> AsyncIterator[tuple[int, ...]]:
 def _gateway() -> Resources:
     place = Place(address=mesh.PODS_AT, port=pairs.SERVER_PORT)
     served = (mesh.inbound(number, protocol, place) for number, protocol in SERVICES.values())
-    site = gateway.Site(address=mesh.GATEWAY_AT, own=OWN_FILE)
+    site = Site(address=mesh.GATEWAY_AT, own=OWN_FILE)
     return _with_anchors(gateway.gateway(GatewayRoutes(inbound=tuple(served)), site))
 
 

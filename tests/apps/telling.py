@@ -24,7 +24,7 @@ from isthmus.model.objects import (
     ServiceSpec,
 )
 from isthmus.runtime.cache import Listed
-from isthmus.xds import gateway
+from isthmus.xds.names import Site
 from isthmus.xds.snapshot import Snapshot, dangling
 from tests.apps import trusting
 from tests.apps.clusters import VirtualClock
@@ -33,7 +33,7 @@ from tests.support.model import Source
 
 WEST = link("west")
 CONFIG = Config(cluster_name="east", allow_loopback=True)
-SITE = gateway.Site(address="127.0.0.1", own="own.json")
+SITE = Site(address="127.0.0.1", own="own.json")
 ANCHOR = trusting.anchor()
 ISSUER = trusting.issuer(ANCHOR)
 

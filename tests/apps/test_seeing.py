@@ -23,10 +23,10 @@ from isthmus.pki.keys import Pair, chain_pem, fingerprint
 from isthmus.pki.reports import News
 from isthmus.pki.seen import Report
 from isthmus.runtime.cache import Gone, Listed
+from isthmus.xds.names import ANCHORS, account_secret
 from isthmus.xds.resources import SECRET
 from isthmus.xds.session import ASKED_FOR, ORDER, Asked
 from isthmus.xds.snapshot import Snapshot
-from isthmus.xds.tls import ANCHORS, account_secret
 from tests.apps import trusting
 from tests.apps.clusters import PLAIN_NAMESPACES, START, VirtualClock, Wire, place
 from tests.apps.telling import Told, mirrored, sources

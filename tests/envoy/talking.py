@@ -9,12 +9,13 @@ from random import Random
 from envoy.service.discovery.v3 import discovery_pb2
 
 from isthmus.envoy.ads import AdsServer, Papers
-from isthmus.envoy.bootstrap import ANCHORS_FILE, OWN_FILE, Proxy
+from isthmus.envoy.bootstrap import Proxy
 from isthmus.envoy.process import Envoy, Options
 from isthmus.model.identities import MESH_DOMAIN, Identity
 from isthmus.pki.keys import chain_pem
 from isthmus.runtime.clock import SystemClock
 from isthmus.xds import secrets
+from isthmus.xds.names import ANCHORS_FILE, OWN_FILE
 from isthmus.xds.resources import Resource
 from tests.support import pki
 from tests.support.waiting import until

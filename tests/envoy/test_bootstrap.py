@@ -9,9 +9,10 @@ from typing import Literal
 
 import pytest
 
-from isthmus.envoy.bootstrap import ANCHORS_FILE, LABELS, OWN_FILE, Proxy, bootstrap
+from isthmus.envoy.bootstrap import LABELS, Proxy, bootstrap
 from isthmus.envoy.process import program
 from isthmus.xds import secrets
+from isthmus.xds.names import ANCHORS_FILE, OWN_FILE
 from tests.envoy.talking import ANCHORS, CONTROLLER, GATEWAY, keep
 from tests.support import pki
 

@@ -10,10 +10,11 @@ from random import Random
 import pytest
 
 from isthmus.envoy import process
-from isthmus.envoy.bootstrap import ANCHORS_FILE, OWN_FILE, Proxy
+from isthmus.envoy.bootstrap import Proxy
 from isthmus.envoy.process import CannotStart, Envoy, Options
 from isthmus.runtime.clock import SystemClock
 from isthmus.xds import secrets
+from isthmus.xds.names import ANCHORS_FILE, OWN_FILE
 from tests.envoy.talking import (
     ADDRESS,
     ANCHORS,

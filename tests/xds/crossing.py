@@ -28,7 +28,8 @@ from isthmus.model.routes import (
 from isthmus.pki.keys import chain_pem
 from isthmus.xds import secrets, tunnels
 from isthmus.xds.egress import accounts, egress
-from isthmus.xds.gateway import Site, gateway
+from isthmus.xds.gateway import gateway
+from isthmus.xds.names import Site
 from isthmus.xds.resources import Resources, together
 from tests.support import pki
 from tests.support.envoy_files import Proxy, running

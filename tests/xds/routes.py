@@ -18,7 +18,8 @@ from isthmus.model.routes import (
 from isthmus.pki.keys import chain_pem
 from isthmus.xds import secrets
 from isthmus.xds.egress import accounts, egress
-from isthmus.xds.gateway import Site, gateway
+from isthmus.xds.gateway import gateway
+from isthmus.xds.names import Site
 from isthmus.xds.resources import Resource, Resources, together
 from tests.support import pki
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from isthmus.model.routes import Callers, EgressRoutes, GatewayRoutes, Inbound, Place
-from isthmus.xds import access, gateway, secrets
+from isthmus.xds import access, secrets
+from isthmus.xds.names import CATALOGUE
 from isthmus.xds.resources import (
     CLUSTER,
     ENDPOINTS,
@@ -238,8 +239,8 @@ def test_nobody_is_let_in_by_saying_nothing() -> None:
 
 def test_without_a_known_controller_there_is_no_catalogue() -> None:
     resources = routes.whole_gateway(replace(routes.GATEWAY, controller=""))
-    assert gateway.CATALOGUE not in resources[CLUSTER]
-    assert gateway.CATALOGUE not in resources[SCOPED_ROUTES]
+    assert CATALOGUE not in resources[CLUSTER]
+    assert CATALOGUE not in resources[SCOPED_ROUTES]
 
 
 def test_a_key_is_shown_by_nothing() -> None:

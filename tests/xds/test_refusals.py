@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from isthmus.model.routes import Place
 from isthmus.pki.keys import chain_pem
-from isthmus.xds.gateway import CATALOGUE_HOST, CATALOGUE_PATH, PROBE_HOST, PROBE_PATH
+from isthmus.xds.names import CATALOGUE_HOST, CATALOGUE_PATH, PROBE_HOST, PROBE_PATH
 from isthmus.xds.tunnels import server_name
 from tests.support import pki
 from tests.support.servers import Server

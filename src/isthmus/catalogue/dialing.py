@@ -21,15 +21,15 @@ from isthmus.catalogue.following import SILENCE, Chunks, Door
 from isthmus.model.addresses import bracketed
 from isthmus.model.errors import IsthmusError
 from isthmus.model.wire import JsonObject
-from isthmus.xds.gateway import (
+from isthmus.xds.names import (
     CATALOGUE,
     CATALOGUE_HOST,
     CATALOGUE_PATH,
+    DESTINATION,
     PROBE,
     PROBE_HOST,
     PROBE_PATH,
 )
-from isthmus.xds.http import DESTINATION
 
 HEADERS = {"Host": CATALOGUE_HOST, DESTINATION: CATALOGUE, "Accept-Encoding": "identity"}
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=10.0, sock_read=SILENCE)

@@ -12,7 +12,7 @@ from isthmus.catalogue.callers import HEADER, Site, source
 from isthmus.catalogue.errors import Forbidden, Unavailable
 from isthmus.catalogue.messages import HEARTBEAT, Alive, Revoked, line
 from isthmus.catalogue.offers import Offers, Stream
-from isthmus.xds.gateway import CATALOGUE_PATH
+from isthmus.xds.names import CATALOGUE_PATH
 
 log = logging.getLogger(__name__)
 

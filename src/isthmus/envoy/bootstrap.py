@@ -26,11 +26,11 @@ from envoy.extensions.resource_monitors.fixed_heap.v3 import fixed_heap_pb2
 from google.protobuf import json_format
 
 from isthmus.xds import tls
+from isthmus.xds.names import ANCHORS_FILE, OWN_FILE
 from isthmus.xds.placed import EVERYWHERE
 from isthmus.xds.resources import extension
 from isthmus.xds.upstream import TCP_KEEPALIVE, socket_address, speaking
 
-OWN_FILE, ANCHORS_FILE = "./own.pb", "./anchors.pb"
 ADMIN_SOCKET = "./admin.sock"
 CONTROLLER = "controller"
 ADDRESS = "address"  # what the proxy's metadata calls the one that it listens at

@@ -26,7 +26,6 @@ from isthmus.model.routes import EgressRoutes, Outbound, Peer
 from isthmus.xds import identify, tls, tunnels, upstream
 from isthmus.xds.http import (
     BUFFER,
-    DESTINATION,
     NEVER,
     OURS,
     ROUTES_FROM,
@@ -35,6 +34,7 @@ from isthmus.xds.http import (
     http2,
     without,
 )
+from isthmus.xds.names import DESTINATION, account_secret
 from isthmus.xds.resources import Resource, Resources, extension, resource, together
 
 # Passive health: a gateway that cannot be connected to is left alone for a while. What the
@@ -121,7 +121,7 @@ def tunnel(one: Peer, account: str) -> Resource:
 
 
 def _reached(name: str, one: Peer, account: str, protocol: str, **options: object) -> Resource:
-    secret = tls.sent_secret(tls.account_secret(account))
+    secret = tls.sent_secret(account_secret(account))
     return upstream.cluster(
         name,
         f"out|{one.link}",

@@ -21,12 +21,10 @@ from envoy.config.route.v3 import scoped_route_pb2
 from envoy.extensions.filters.http.header_mutation.v3 import header_mutation_pb2
 from envoy.extensions.filters.network.connection_limit.v3 import connection_limit_pb2
 
-from isthmus.model.objects import Value
 from isthmus.model.routes import Callers, GatewayRoutes, Inbound
 from isthmus.xds import access, tls, tunnels, upstream
 from isthmus.xds.http import (
     BUFFER,
-    DESTINATION,
     NEVER,
     OURS,
     ROUTES_FROM,
@@ -34,19 +32,17 @@ from isthmus.xds.http import (
     http2,
     without,
 )
+from isthmus.xds.names import (
+    CATALOGUE,
+    CATALOGUE_HOST,
+    CATALOGUE_PATH,
+    DESTINATION,
+    PROBE,
+    PROBE_HOST,
+    PROBE_PATH,
+    Site,
+)
 from isthmus.xds.resources import Resource, Resources, extension, resource, together
-
-PORT = 4143
-CATALOGUE, CATALOGUE_HOST, CATALOGUE_PATH = "catalogue", "catalogue.isthmus", "/v1/catalogue"
-PROBE, PROBE_HOST, PROBE_PATH = "probe", "probe.isthmus", "/isthmus/probe"
-
-
-class Site(Value, frozen=True, kw_only=True):
-    """Where a gateway stands; the one thing that two replicas may be told differently."""
-
-    address: str
-    own: str  # the file with its own certificate, see isthmus.xds.tls.own_secret
-    port: int = PORT
 
 
 def gateway(routes: GatewayRoutes, site: Site) -> Resources:

@@ -13,7 +13,6 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 from isthmus.xds.resources import extension
 from isthmus.xds.tls import ADS
 
-DESTINATION = "isthmus-destination"  # the authority of the exported port that a request is for
 SOURCE = "isthmus-source"  # the address that a request came from; it does not leave the egress
 OURS = ("isthmus-", "x-envoy-")  # only proxies say these, and only to each other
 

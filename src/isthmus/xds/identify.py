@@ -12,7 +12,8 @@ from envoy.extensions.matching.common_inputs.network.v3 import network_inputs_pb
 from google.protobuf import wrappers_pb2
 
 from isthmus.xds.http import BUFFER
-from isthmus.xds.inside import NOWHERE, leading_to, relay, remember
+from isthmus.xds.inside import leading_to, relay, remember
+from isthmus.xds.names import LINK, NOWHERE
 from isthmus.xds.resources import Resource, extension, resource
 from isthmus.xds.tunnels import server_name
 
@@ -21,7 +22,6 @@ IDENTIFY = "identify"
 # What an outer listener tells the inner one about a connection.
 SOURCE = "isthmus.source"
 TARGET = "isthmus.destination"
-LINK = "isthmus.link"
 
 
 def clusters() -> tuple[Resource, ...]:

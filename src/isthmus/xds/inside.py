@@ -11,8 +11,6 @@ from isthmus.xds.http import NEVER
 from isthmus.xds.resources import extension
 from isthmus.xds.upstream import NO_LIMIT_THAT_BITES
 
-NOWHERE = "nowhere"  # what a relay is told whose connections say for themselves where they go
-
 
 def leading_to(listener: str, name: str) -> dict[str, object]:
     """Say of a cluster that it leads to an inner listener, with all that the outer one shares."""

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from google.protobuf import symbol_database
 from google.protobuf.message import Message
 
-from isthmus.xds.identify import LINK
-from isthmus.xds.inside import NOWHERE
+from isthmus.xds.names import LINK, NOWHERE
 from isthmus.xds.resources import (
     CLUSTER,
     ENDPOINTS,

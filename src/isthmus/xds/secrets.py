@@ -6,8 +6,9 @@ whatever prints a message prints the key.
 
 from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
 
+from isthmus.xds.names import ANCHORS, account_secret
 from isthmus.xds.resources import Resource, resource
-from isthmus.xds.tls import ANCHORS, OWN, account_secret
+from isthmus.xds.tls import OWN
 
 
 def own(chain: bytes, key: bytes) -> Resource:

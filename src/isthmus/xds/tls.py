@@ -9,16 +9,11 @@ from collections.abc import Sequence
 
 from envoy.extensions.transport_sockets.tls.v3 import tls_pb2
 
+from isthmus.xds.names import ANCHORS
 from isthmus.xds.resources import extension
 
 OWN = "own"
-ANCHORS = "anchors"
 ADS: dict[str, object] = {"ads": {}, "resource_api_version": "V3"}
-
-
-def account_secret(account: str) -> str:
-    """Name the secret of a service account, given as "namespace/account"."""
-    return f"account/{account}"
 
 
 def own_secret(path: str) -> dict[str, object]:

@@ -27,6 +27,7 @@ from isthmus.model.routes import Callers, Inbound
 from isthmus.xds import inside
 from isthmus.xds.access import CALLER, learning
 from isthmus.xds.http import BUFFER
+from isthmus.xds.names import NOWHERE
 from isthmus.xds.resources import Resource, extension, resource
 
 PROTOCOL = "isthmus-tcp"  # as both sides call it while they agree on TLS
@@ -80,7 +81,7 @@ def chain(tls: dict[str, object]) -> dict[str, object]:
             learning(shared_with_upstream="ONCE"),
             inside.relay(
                 stat_prefix="tunnels",
-                cluster=inside.NOWHERE,  # the state above says which one instead
+                cluster=NOWHERE,  # the state above says which one instead
                 upstream_connect_mode="ON_DOWNSTREAM_TLS_HANDSHAKE",
                 max_early_data_bytes={"value": 0},
             ),

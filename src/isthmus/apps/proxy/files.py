@@ -11,10 +11,10 @@ from pathlib import Path
 from envoy.service.discovery.v3 import discovery_pb2
 
 from isthmus.apps.credentials import Credentials
-from isthmus.envoy.bootstrap import ANCHORS_FILE, OWN_FILE
 from isthmus.model.errors import Transient
 from isthmus.pki.bundle import Bundle
 from isthmus.xds import secrets
+from isthmus.xds.names import ANCHORS_FILE, OWN_FILE
 from isthmus.xds.resources import Resource
 
 

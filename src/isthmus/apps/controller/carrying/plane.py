@@ -29,7 +29,6 @@ from isthmus.catalogue import serving
 from isthmus.catalogue.dialing import Dialer
 from isthmus.catalogue.following import Open
 from isthmus.envoy.ads import AdsServer, Papers
-from isthmus.envoy.bootstrap import OWN_FILE
 from isthmus.kube.reflect import Emit, Source, reflect
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.requests import Selection
@@ -45,7 +44,7 @@ from isthmus.model.identities import Identity
 from isthmus.model.names import EGRESS, GATEWAY
 from isthmus.model.objects import Key, Service
 from isthmus.runtime.cache import Event
-from isthmus.xds.gateway import Site
+from isthmus.xds.names import OWN_FILE, Site
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cryptography import x509
 
@@ -23,9 +23,18 @@ from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.model.routes import Peer
 from isthmus.runtime.clock import Clock
-from isthmus.xds import egress, gateway, identify, secrets, upstream
+from isthmus.runtime.lazily import lazily
 from isthmus.xds.assembly import Assembly
+from isthmus.xds.names import Site
 from isthmus.xds.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from isthmus.xds import egress, gateway, identify, secrets, upstream
+else:
+    egress, gateway, identify, secrets, upstream = (
+        lazily(f"isthmus.xds.{name}")
+        for name in ("egress", "gateway", "identify", "secrets", "upstream")
+    )
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +86,7 @@ class Sources:
 class Proxies:
     """Publishes what proxies should hold, for ever."""
 
-    def __init__(self, sources: Sources, site: gateway.Site, clock: Clock) -> None:
+    def __init__(self, sources: Sources, site: Site, clock: Clock) -> None:
         self.gateway, self.egress = Assembly(), Assembly()
         self.assemblies: Mapping[Role, Assembly] = {"gateway": self.gateway, "egress": self.egress}
         self.published: Counter[Role] = Counter()  # snapshots

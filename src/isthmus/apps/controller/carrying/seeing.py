@@ -32,8 +32,8 @@ from isthmus.pki.reports import BadReports
 from isthmus.pki.seen import Report
 from isthmus.pki.verify import Untrusted, anchor_of
 from isthmus.runtime.cache import Cache, Event
+from isthmus.xds.names import ANCHORS, account_secret
 from isthmus.xds.resources import SECRET
-from isthmus.xds.tls import ANCHORS, account_secret
 
 log = logging.getLogger(__name__)
 
