@@ -233,6 +233,26 @@ async def test_a_dry_run_applies_nothing(server: Server) -> None:
     assert (await server.get("configmaps/settings")).code == 404
 
 
+def without_bookkeeping(found: JsonObject) -> JsonObject:
+    kept = {
+        key: value
+        for key, value in found["metadata"].items()
+        if key not in ("managedFields", "resourceVersion")
+    }
+    return {**found, "metadata": kept}
+
+
+@pytest.mark.parametrize("manager", ["contract", "another"])
+async def test_a_dry_run_of_what_is_there_answers_with_what_is_there(
+    server: Server, manager: str
+) -> None:
+    for where, made in (("configmaps/settings", config()), ("services/web", service("web"))):
+        first = await server.apply(where, made)
+        again = await server.apply(where, made, dryRun="All", fieldManager=manager)
+        assert without_bookkeeping(again.ok) == without_bookkeeping(first.ok)
+        assert (await server.get(where)).ok == first.ok
+
+
 async def test_only_apply_may_be_forced(server: Server) -> None:
     await server.create("configmaps", config())
     reply = await server.merge("configmaps/settings", {"data": {}}, **FORCE)

@@ -266,3 +266,16 @@ async def test_a_grant_with_an_empty_selector_is_refused(server: Server) -> None
     spec = {"cluster": "east", "to": {"selector": {}}}
     reply = await server.create(GRANTS, grant(server.unique("east"), spec))
     assert "an empty selector selects nothing" in reply.refusal[2]
+
+
+async def test_a_rehearsed_link_is_what_applying_it_makes(server: Server) -> None:
+    await served(server)
+    name = server.unique("west")
+    path, made = f"{LINKS}/{name}", link(name, {"gateway": {"addresses": ["203.0.113.9"]}})
+    first = (await server.apply(path, made)).ok
+    assert (await server.apply(path, made, dryRun="All")).ok == first
+    made["spec"]["enableHeadlessServices"] = True
+    tried = (await server.apply(path, made, dryRun="All")).ok
+    assert tried["spec"]["enableHeadlessServices"] is True
+    assert tried["metadata"]["generation"] == 2
+    assert (await server.get(path)).ok == first
