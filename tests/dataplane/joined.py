@@ -34,7 +34,7 @@ from isthmus.pki.anchor import create_anchor
 from isthmus.pki.issuer import create_issuer
 from isthmus.pki.keys import Pair as Signer
 from isthmus.pki.keys import chain_pem, key_pem
-from isthmus.runtime.clock import SystemClock
+from isthmus.runtime.clock import Clock, SystemClock
 from tests.support import machine as machines
 from tests.support.definitions import PLURALS, definition
 from tests.support.machine import Admin, Reply
@@ -111,6 +111,9 @@ def account(name: str) -> JsonObject:
     return {"kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}}
 
 
+Controlling = Callable[["Side", Site], AbstractAsyncContextManager[Controller]]
+
+
 @dataclass
 class Replica:
     """A controller in its pod; it may end before the pod does, and be followed by another."""
@@ -128,9 +131,16 @@ class Replica:
 
 @asynccontextmanager
 async def side(
-    name: str, anchor: Signer, *objects: JsonObject, programs: Programs = PROGRAMS
+    name: str,
+    anchor: Signer,
+    *objects: JsonObject,
+    programs: Programs = PROGRAMS,
+    controlling: Controlling | None = None,
 ) -> AsyncIterator[Side]:
-    """A cluster that runs ``objects`` and all of our own workloads."""
+    """A cluster that runs ``objects`` and all of our own workloads.
+
+    ``controlling`` runs a controller in its pod, if it is to be another than usual.
+    """
     cluster = machines.cluster(name)
     made = Side(cluster, machines.admin(cluster))
     await create(made.client, [*map(definition, PLURALS), NAMESPACE, *_trust(name, anchor)])
@@ -138,7 +148,7 @@ async def side(
 
     @asynccontextmanager
     async def controller(site: Site) -> AsyncIterator[None]:
-        replica = Replica(partial(_controlling, made, site))
+        replica = Replica(partial(controlling or controlled, made, site))
         await replica.begin()
         made.replicas.append(replica)
         try:
@@ -168,7 +178,9 @@ async def _carrying(config: proxy.Config, site: Site) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _controlling(made: Side, site: Site) -> AsyncIterator[Controller]:
+async def controlled(
+    made: Side, site: Site, *, admin_port: int | None = None, clock: Clock | None = None
+) -> AsyncIterator[Controller]:
     """A controller at the pod's address."""
     config = Config(
         cluster_name=made.name,
@@ -176,10 +188,11 @@ async def _controlling(made: Side, site: Site) -> AsyncIterator[Controller]:
         identity=site.hostname,
         allow_loopback=True,
         address=site.address,
-        admin_port=None,
+        admin_port=admin_port,
     )
     client = Client(made.cluster.transport())
-    controller = Controller(config, Outside(client=client))
+    outside = Outside(client=client, clock=clock or SystemClock())
+    controller = Controller(config, outside)
     stop = asyncio.Event()
     task = asyncio.create_task(controller.run(stop))
     try:

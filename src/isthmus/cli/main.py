@@ -18,6 +18,7 @@ import click
 
 from isthmus import __version__
 from isthmus.cli.checking.check import check
+from isthmus.cli.checking.why import why
 from isthmus.cli.installing.install import install
 from isthmus.cli.installing.uninstall import uninstall
 from isthmus.cli.joining.allow import allow, deny
@@ -60,7 +61,7 @@ def cli(ctx: click.Context, verbose: int) -> None:
 
 
 trust.add_command(rotate)
-for command in (check, controller, demo, install, proxy, trust, uninstall):
+for command in (check, controller, demo, install, proxy, trust, uninstall, why):
     cli.add_command(command)
 for command in (allow, connect, deny, link, plan, unlink):
     cli.add_command(command)

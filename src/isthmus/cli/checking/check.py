@@ -4,22 +4,60 @@ import sys
 
 import click
 
+from isthmus.cli.joining import options
+from isthmus.cli.looking import completing
 from isthmus.cli.where import Where
 
 
 @click.command()
+@click.option("--pre", is_flag=True, help="Whether Isthmus could be installed, be it there or not.")
 @click.option(
-    "-o", "output", type=click.Choice(["table", "json", "yaml", "short"]), default="table"
+    "--to",
+    "others",
+    metavar="CONTEXT",
+    multiple=True,
+    shell_complete=completing.contexts,
+    help="Compare with this cluster, too. Many allowed.",
+)
+@click.option(
+    "--wait",
+    "patience",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=0.0,
+    help="Try again until all is well, for so long.",
+)
+@options.namespace
+@click.option(
+    "-o", "output", type=click.Choice(["table", "short", "json", "yaml"]), default="table"
 )
 @click.pass_obj
-def check(where: Where, output: str) -> int:
-    """Check that a cluster is reachable and fit for Isthmus."""
+def check(where: Where, /, output: str, patience: float, **chosen: object) -> int:
+    """Check a cluster: whether Isthmus can be installed, or whether it is well.
+
+    Before an installation: what is there already, and whether you may create what it consists of.
+    After it: kinds, rights, workloads, certificates, links and mirrors. Every failure is named with
+    its cause and the way out. Exits with 1 if there is an error; a warning is none.
+
+    \b
+      isthmus --context east check --pre
+      isthmus --context east check
+      isthmus --context east check --to west
+      isthmus --context east check --wait 60 -o short
+    """
     import asyncio
 
     from isthmus.cli import render
-    from isthmus.cli.checking import checks
+    from isthmus.cli.checking import checks, examining
+    from isthmus.cli.joining.progress import progress
 
-    found = asyncio.run(checks.check(where.kubeconfig, where.context))
+    others = chosen["others"]
+    assert isinstance(others, tuple)
+    wanted = examining.Wanted(
+        namespace=str(chosen["namespace"]), is_before=bool(chosen["pre"]), others=others
+    )
+    shown = progress(sys.stderr) if sys.stderr.isatty() else None
+    found = asyncio.run(examining.run(where, wanted, patience, shown))
     style = render.style(sys.stdout)
     click.echo(render.checks(found, output, style), nl=False)
     return 1 if checks.failed(found) else 0

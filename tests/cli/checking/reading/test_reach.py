@@ -1,11 +1,12 @@
-"""``isthmus check`` against clusters that are well, and against every way not to be."""
+"""The way to a cluster: to one that is well, and every way in which it can end early."""
 
 from pathlib import Path
 
 import pytest
 import yaml
 
-from isthmus.cli.checking.checks import Check, check, failed
+from isthmus.cli.checking.checks import Check, failed
+from isthmus.cli.checking.reading.reach import reached
 from isthmus.embedded.api.answers import Answer
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults.effects import lost_answer
@@ -17,6 +18,12 @@ from isthmus.model.wire import JsonObject
 CANARY = "canary-secret-token"
 VIEW = "kubectl reads the same files: kubectl config view shows what it finds"
 CORRECT = "correct it in the kubeconfig, or choose another context with --context"
+
+
+async def check(file: str, context: str | None) -> list[Check]:
+    async with reached(file, context) as found:
+        assert (found.client is None) == failed(found.checks)
+        return list(found.checks)
 
 
 def with_cluster(cluster: str) -> str:

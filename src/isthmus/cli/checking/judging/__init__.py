@@ -1,0 +1,1 @@
+"""What is right and what is wrong, from what was read: pure."""

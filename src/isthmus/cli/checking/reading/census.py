@@ -1,0 +1,115 @@
+"""Reads everything about one cluster that a check judges."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from isthmus.cli.checking.reading import looks, rights
+from isthmus.cli.checking.reading.evidence import Seen, Site, Unseen
+from isthmus.cli.checking.reading.objects import DEFINITIONS
+from isthmus.cli.checking.reading.rights import Right
+from isthmus.cli.checking.reading.sites import site
+from isthmus.install.definitions import definitions
+from isthmus.kube.client import Client
+from isthmus.kube.requests import Selection
+from isthmus.kube.resources import ENDPOINT_SLICES, GRANTS, LINKS, NAMESPACES, SERVICES
+from isthmus.model.grants import Grant
+from isthmus.model.links import Link
+from isthmus.model.names import GATEWAY, MANAGED_BY, MANAGER, MIRRORED
+from isthmus.model.objects import EndpointSlice, Key, Namespace, Service
+from isthmus.model.pages import Probe
+from isthmus.model.wire import JsonObject
+
+MOST_PROBED = 20  # links; a probe takes seconds if nobody answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What there is, and what we may do, before an installation."""
+
+    namespace: Seen[Namespace | None]
+    definitions: Mapping[str, Seen[JsonObject | None]]  # of our kinds, by name
+    lacking: Seen[tuple[str, ...]]  # rights of ours, a sentence each
+    balanced: Seen[tuple[Service, ...]]  # Services of type LoadBalancer
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether anything of an installation is there."""
+        defined = any(isinstance(one, dict) for one in self.definitions.values())
+        return defined or isinstance(self.namespace, Namespace)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Census:
+    """A cluster in which Isthmus is installed, at least in part."""
+
+    site: Site
+    before: Before
+    lacking: Seen[tuple[Right, ...]]  # rights of the controller
+    gateway: Seen[Service | None]
+    links: Seen[tuple[Link, ...]]
+    grants: Seen[tuple[Grant, ...]]
+    mirrors: Seen[tuple[Service, ...]]
+    slices: Seen[tuple[EndpointSlice, ...]]  # that we have written
+    probes: Mapping[str, Seen[Probe | None]]  # by link
+
+
+async def before(client: Client, namespace: str) -> Before:
+    """Look at a cluster in which nothing need be there."""
+    names = [one["metadata"]["name"] for one in definitions()]
+    found = await looks.all_of(_definition(client, name) for name in names)
+    services = await looks.every(client, SERVICES)
+    return Before(
+        namespace=await _namespace(client, namespace),
+        definitions=dict(zip(names, found, strict=True)),
+        lacking=await rights.to_install(client, namespace),
+        balanced=services if isinstance(services, Unseen) else _balanced(services),
+    )
+
+
+async def census(client: Client, context: str, namespace: str, earlier: Before) -> Census:
+    """Look at all of an installation; ``earlier`` is what was seen when looking for one."""
+    found = await site(client, context, namespace)
+    links = await looks.every(client, LINKS)
+    ours = Selection(labels=f"{MANAGED_BY}={MANAGER}")
+    return Census(
+        site=found,
+        before=earlier,
+        lacking=await rights.of_controller(client, namespace),
+        gateway=await _gateway(client, namespace),
+        links=links,
+        grants=await looks.every(client, GRANTS),
+        mirrors=await looks.every(client, SERVICES, Selection(labels=f"{MIRRORED}=true")),
+        slices=await looks.every(client, ENDPOINT_SLICES, ours),
+        probes=await _probes(client, found, () if isinstance(links, Unseen) else links),
+    )
+
+
+async def _probes(
+    client: Client, found: Site, links: tuple[Link, ...]
+) -> Mapping[str, Seen[Probe | None]]:
+    """Have a controller knock at every gateway now, the first controller that can be asked."""
+    asked = next((one for one in found.replicas if not isinstance(one.page, Unseen)), None)
+    if asked is None:
+        return {}
+    pod = Key(found.namespace, asked.pod)
+    names = [one.cluster for one in links][:MOST_PROBED]
+    tried = await looks.all_of(
+        looks.page(client, pod, f"/probe/links/{name}", Probe) for name in names
+    )
+    return dict(zip(names, tried, strict=True))
+
+
+async def _definition(client: Client, name: str) -> Seen[JsonObject | None]:
+    return await looks.one(client, DEFINITIONS, Key("", name))
+
+
+async def _namespace(client: Client, name: str) -> Seen[Namespace | None]:
+    return await looks.one(client, NAMESPACES, Key("", name))
+
+
+async def _gateway(client: Client, namespace: str) -> Seen[Service | None]:
+    return await looks.one(client, SERVICES, Key(namespace, GATEWAY))
+
+
+def _balanced(services: tuple[Service, ...]) -> tuple[Service, ...]:
+    return tuple(one for one in services if one.spec.type == "LoadBalancer")

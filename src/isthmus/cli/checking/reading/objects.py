@@ -1,0 +1,111 @@
+"""Our own workloads as the API shows them, reduced to what tells whether they run, and why not."""
+
+from msgspec import field
+
+from isthmus.kube.resources import Resource, untyped
+from isthmus.model.objects import Condition, Metadata, Value
+from isthmus.model.reviews import AccessStatus, ResourceAttributes
+
+
+class Container(Value, frozen=True, kw_only=True):
+    name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+
+
+class Waiting(Value, frozen=True, kw_only=True):
+    reason: str = ""
+    message: str = ""
+
+
+class State(Value, frozen=True, kw_only=True):
+    waiting: Waiting | None = None
+
+
+class ContainerStatus(Value, frozen=True, kw_only=True):
+    name: str = ""
+    restart_count: int = 0
+    state: State = State()
+
+
+class PodSpec(Value, frozen=True, kw_only=True):
+    service_account_name: str = ""
+    containers: tuple[Container, ...] = ()
+
+
+class PodStatus(Value, frozen=True, kw_only=True):
+    phase: str = ""
+    pod_ip: str = field(default="", name="podIP")
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        leaving = self.metadata.deletion_timestamp is not None
+        ready = any(one.type == "Ready" and one.status == "True" for one in self.status.conditions)
+        return ready and not leaving
+
+    @property
+    def trouble(self) -> str:
+        """Why the pod is not ready, as far as Kubernetes says so."""
+        for one in self.status.container_statuses:
+            if one.state.waiting is not None and one.state.waiting.reason:
+                found = one.state.waiting
+                return f"{found.reason}: {found.message}" if found.message else found.reason
+        for condition in self.status.conditions:
+            if condition.type == "PodScheduled" and condition.status == "False":
+                return f"{condition.reason}: {condition.message}"
+        return self.status.phase or "not started"
+
+
+class Template(Value, frozen=True, kw_only=True):
+    spec: PodSpec = PodSpec()
+
+
+class DeploymentSpec(Value, frozen=True, kw_only=True):
+    replicas: int = 1
+    template: Template = Template()
+
+
+class Deployment(Value, frozen=True, kw_only=True):
+    metadata: Metadata
+    spec: DeploymentSpec = DeploymentSpec()
+
+
+PODS = Resource(type=Pod, kind="Pod", plural="pods")
+DEPLOYMENTS = Resource(type=Deployment, kind="Deployment", plural="deployments", group="apps")
+DEFINITIONS = untyped(
+    "apiextensions.k8s.io/v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    namespaced=False,
+)
+
+
+class SubjectAccessReviewSpec(Value, frozen=True, kw_only=True):
+    user: str
+    groups: tuple[str, ...] = ()
+    resource_attributes: ResourceAttributes | None = None
+
+
+class SubjectAccessReview(Value, frozen=True, kw_only=True):
+    """May somebody else do this?"""
+
+    spec: SubjectAccessReviewSpec
+    status: AccessStatus = AccessStatus()
+
+
+ACCESS_REVIEWS = Resource(
+    type=SubjectAccessReview,
+    kind="SubjectAccessReview",
+    plural="subjectaccessreviews",
+    group="authorization.k8s.io",
+    namespaced=False,
+)
