@@ -53,7 +53,7 @@ def converted(document: JsonObject, kind: type[S]) -> S:
 def _read(name: str, text: str) -> JsonObject:
     try:
         said = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         raise BadValue(f"{name}{where}: this is not YAML") from error

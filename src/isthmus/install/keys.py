@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -45,13 +46,18 @@ class Entry(NamedTuple):
         return _words(self.type)
 
 
-def entries(kind: type[msgspec.Struct], prefix: str = "") -> Iterator[Entry]:
-    """Yield every key of ``kind`` in the order in which they are written, groups inside out."""
+@cache
+def entries(kind: type[msgspec.Struct]) -> tuple[Entry, ...]:
+    """Return every key of ``kind`` in the order in which they are written."""
+    return tuple(_entries(kind, ""))
+
+
+def _entries(kind: type[msgspec.Struct], prefix: str) -> Iterator[Entry]:
     for one in msgspec.structs.fields(kind):
         path = f"{prefix}{one.encode_name}"
         bare, text = _described(one.type)
         if isinstance(bare, type) and issubclass(bare, msgspec.Struct):
-            yield from entries(bare, f"{path}.")
+            yield from _entries(bare, f"{path}.")
         else:
             made = one.default_factory
             default = one.default if made is NODEFAULT else made()
