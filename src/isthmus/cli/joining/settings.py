@@ -7,6 +7,7 @@ what was probably meant, and not dropped by a server that knows no such field.
 import json
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from functools import cache
 
 from isthmus.embedded.kinds import schema as schemas
 from isthmus.embedded.kinds.schemarules import judged
@@ -23,6 +24,7 @@ class BadSetting(Permanent):
     """A field that is not there, or a value that it does not take. Names both."""
 
 
+@cache  # reading YAML takes longer than all that is done with it
 def schema_of(kind: str) -> JsonObject:
     """Return the schema of the newest version of a kind of ours."""
     found = next(one for one in definitions() if one["spec"]["names"]["kind"] == kind)
