@@ -9,7 +9,7 @@ SEEDS ?= 200
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real lint format e2e sim bench docs lock clean
+.PHONY: help demo lab lab-down test test-real lint format e2e sim bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,13 @@ $(READY): requirements-dev.lock pyproject.toml
 
 demo: $(READY) ## Two clusters, joined, on this machine: no root, no Docker, no Kubernetes
 	@$(BIN)/isthmus demo
+
+lab: $(READY) ## Two real Kubernetes clusters on this machine, with our image in them; needs root, not Docker
+	@$(BIN)/python -m lab up
+	@$(BIN)/python -m lab load nginx curl isthmus
+
+lab-down: $(READY) ## End them, and remove all that they left
+	@$(BIN)/python -m lab down
 
 test: $(READY) ## The fast suite; a real kube-apiserver joins in where it is already built
 	@$(BIN)/python -m pytest $(BOTH) -m "not e2e"

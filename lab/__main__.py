@@ -46,9 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     status = commands.add_parser("status", help="say what runs")
     status.add_argument("-o", dest="form", choices=("table", "json"), default="table")
     commands.add_parser("down", help="end all clusters and remove all that they left (root)")
-    loads = commands.add_parser("load", help="hand an image to all clusters that are up (root)")
+    loads = commands.add_parser("load", help="hand images to all clusters that are up (root)")
     loads.add_argument(
-        "image", metavar="IMAGE", help=f"{', '.join(recipes.BY_NAME)}, or a file of `docker save`"
+        "images",
+        nargs="+",
+        metavar="IMAGE",
+        help=f"{', '.join(recipes.BY_NAME)}, or a file of `docker save`",
     )
     for command, does in (("hold", "kill one program and keep it down"), ("release", "undo hold")):
         holds = commands.add_parser(command, help=f"{does} (root)")
@@ -82,7 +85,9 @@ def _do(arguments: argparse.Namespace) -> int:
         case "status":
             return showing.status(arguments.form)
         case "load":
-            _load(arguments.image)
+            require_root()
+            for image in arguments.images:
+                _load(image)
         case "hold" | "release" as command:
             require_root()
             {"hold": running.hold, "release": running.release}[command](
@@ -102,7 +107,6 @@ def _build(only: list[str] | None) -> None:
 
 
 def _load(name: str) -> None:
-    require_root()
     clusters = running.those_up()
     if name not in recipes.BY_NAME:
         for cluster in clusters:

@@ -32,6 +32,7 @@ CONTROLLERS = (
 )
 # Anonymous callers may ask whether the server is well, and nothing else: they get 401, not 403.
 ANONYMOUS_PATHS = ("/livez", "/readyz", "/healthz", "/version")
+AUDIT_LOG = "audit.log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class Settings:
     name: str = "lab"
     domain: str = "cluster.local"
     service_range: str = "10.96.0.0/16"
+    audit: bool = False  # whether everything that is asked of the API server is written down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,11 @@ class ControlPlane:
     def kubeconfig(self) -> JsonObject:
         """A kubeconfig of the administrator, complete in itself."""
         return kubeconfig(self.settings.name, self.url, self.papers.ca_pem, self.papers.admin_token)
+
+    def audited(self) -> list[JsonObject]:
+        """Everything that was asked of the API server, by whom, and what came of it."""
+        lines = (self.supervisor.logs / AUDIT_LOG).read_text().splitlines()
+        return [json.loads(line) for line in lines]
 
     def compact(self) -> None:
         """Make etcd forget all history, as it does every five minutes in a real cluster.
@@ -201,9 +208,20 @@ def _api_server(folder: Path, plane: ControlPlane, port: int) -> Process:
             f"--service-account-key-file={papers.service_account_key_file}",
             f"--service-cluster-ip-range={settings.service_range}",
             "--profiling=false",
+            *(_audit(folder) if settings.audit else ()),
         ),
         ready=lambda: _answers(f"{plane.url}/readyz", papers),
     )
+
+
+def _audit(folder: Path) -> tuple[str, ...]:
+    """Have every request written down, without what is in it."""
+    policy = folder / "audit.json"
+    rules = [{"level": "Metadata", "omitStages": ["RequestReceived"]}]
+    policy.write_text(
+        json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules})
+    )
+    return (f"--audit-policy-file={policy}", f"--audit-log-path={folder / AUDIT_LOG}")
 
 
 def _controller_manager(folder: Path, plane: ControlPlane) -> Process:

@@ -48,13 +48,13 @@ def up(clusters: Sequence[Cluster]) -> None:
             boot.boot(cluster)
         _write_kubeconfig()
         for cluster in clusters:
-            _wait(cluster, "programs", lambda cluster=cluster: _programs_are_ready(cluster))
+            _wait(cluster, "programs", _programs_are_ready)
             for image, layers in images:
                 load(cluster, image, layers)
             kubectl(cluster, "apply", "--server-side", "-f-", given=_addons(cluster))
         for cluster in clusters:
-            _wait(cluster, "node", lambda cluster=cluster: _node_is_ready(cluster))
-            _wait(cluster, "CoreDNS", lambda cluster=cluster: _dns_is_ready(cluster))
+            _wait(cluster, "node", _node_is_ready)
+            _wait(cluster, "CoreDNS", _dns_is_ready)
             print(f"{cluster.name}: ready after {time.monotonic() - started:.0f} s", flush=True)
 
 
@@ -73,20 +73,25 @@ def down() -> None:
 
 def reboot(cluster: Cluster) -> None:
     """A power cut, and power again: all processes die at once, what is on disk stays."""
+    if not Places(cluster.folder).papers.exists():
+        raise LabTrouble(f"{cluster.name}: the node never ran; `python -m lab up` starts it")
     boot.halt(cluster)
     boot.boot(cluster)
+    _wait(cluster, "programs", _programs_are_ready)
 
 
 def hold(cluster: Cluster, program: str) -> None:
     """Kill one program of the node and keep it down until it is released."""
-    held = Places(cluster.folder).held / program
-    held.touch()
-    _wait(cluster, program, lambda: programs(cluster)[program]["state"] == "held")
+    if program not in programs(cluster):
+        known = ", ".join(programs(cluster)) or "nothing, since it is down"
+        raise LabTrouble(f"{cluster.name}: no program {program}; it runs {known}")
+    (Places(cluster.folder).held / program).touch()
+    _wait(cluster, program, lambda one: programs(one)[program]["state"] == "held")
 
 
 def release(cluster: Cluster, program: str) -> None:
     (Places(cluster.folder).held / program).unlink(missing_ok=True)
-    _wait(cluster, program, lambda: programs(cluster)[program]["state"] == "ready")
+    _wait(cluster, program, lambda one: programs(one)[program]["state"] == "ready")
 
 
 def programs(cluster: Cluster) -> Json:
@@ -157,10 +162,10 @@ def _addons(cluster: Cluster) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": addons(cluster)})
 
 
-def _wait(cluster: Cluster, what: str, ready: Callable[[], bool]) -> None:
+def _wait(cluster: Cluster, what: str, ready: Callable[[Cluster], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     next_sign = time.monotonic() + 10.0
-    while not ready():
+    while not ready(cluster):
         if not is_up(cluster):
             raise LabTrouble(f"{cluster.name}: the node ended; read {_log(cluster, 'node')}")
         if time.monotonic() > deadline:

@@ -43,13 +43,18 @@ def system() -> tuple[Image, ...]:
     )
 
 
+# They are called like those that everybody knows, so that ordinary manifests find them.
 NGINX = Image(
-    name="docker.io/library/nginx:lab",
-    layers=(Debian(), Packages(("nginx-light",))),
+    name="docker.io/library/nginx:latest",
+    layers=(
+        Debian(),
+        Packages(("nginx-light",)),
+        Files((("/etc/nginx/nginx.conf", Path(__file__).with_name("nginx.conf")),)),
+    ),
     command=("nginx", "-g", "daemon off;"),
 )
 CURL = Image(
-    name="docker.io/library/curl:lab",
+    name="docker.io/curlimages/curl:latest",
     layers=(Debian(), Packages(("curl",))),
     command=("sleep", "infinity"),
 )

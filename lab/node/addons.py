@@ -1,4 +1,5 @@
-"""What a cluster needs beside its programs, as objects: CoreDNS, and who it may ask."""
+"""What a cluster needs beside its programs, as objects: CoreDNS and who it may ask, and a word
+about images."""
 
 from isthmus.model.wire import JsonObject
 from lab.clusters import Cluster
@@ -22,10 +23,15 @@ COREFILE = """\
     cache 1
 }}
 """
+IF_NOT_PRESENT = """\
+Object{spec: Object.spec{containers: object.spec.containers.map(one,
+  Object.spec.containers{name: one.name, imagePullPolicy: "IfNotPresent"})}}
+"""
 
 
 def addons(cluster: Cluster) -> list[JsonObject]:
     return [
+        *_content_with_what_is_loaded(),
         _object("v1", "ServiceAccount", NAMESPACE),
         _object("v1", "ConfigMap", NAMESPACE)
         | {"data": {"Corefile": COREFILE.format(domain=cluster.domain)}},
@@ -64,7 +70,7 @@ def _deployment() -> JsonObject:
     container = {
         "name": NAME,
         "image": IMAGE,
-        "imagePullPolicy": "Never",
+        "imagePullPolicy": "IfNotPresent",
         "args": ["-conf", "/etc/coredns/Corefile"],
         "volumeMounts": [{"name": "config", "mountPath": "/etc/coredns"}],
         "readinessProbe": {"httpGet": {"path": "/ready", "port": 8181}, "periodSeconds": 1},
@@ -77,6 +83,29 @@ def _deployment() -> JsonObject:
     }
     template = {"metadata": {"labels": LABELS}, "spec": pod}
     return {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": template}
+
+
+def _content_with_what_is_loaded() -> list[JsonObject]:
+    """Without a registry nothing can be pulled: ordinary manifests, which ask for the newest of a
+    name, get what was loaded under it."""
+    group = "admissionregistration.k8s.io/v1"
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+    policy = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [pods | {"operations": ["CREATE"]}]},
+        "mutations": [
+            {
+                "patchType": "ApplyConfiguration",
+                "applyConfiguration": {"expression": IF_NOT_PRESENT},
+            }
+        ],
+    }
+    return [
+        _object(group, "MutatingAdmissionPolicy", name="loaded-images") | {"spec": policy},
+        _object(group, "MutatingAdmissionPolicyBinding", name="loaded-images")
+        | {"spec": {"policyName": "loaded-images"}},
+    ]
 
 
 def _may_read(group: str, *resources: str) -> JsonObject:
