@@ -19,7 +19,7 @@ from isthmus.apps.proxy.asking import Controller, Unsigned
 from isthmus.apps.signed import Current, Using
 from isthmus.model.identities import Identity
 from isthmus.model.names import CONTROLLER, EGRESS, GATEWAY
-from isthmus.pki.keys import Pair, chain_pem, fingerprint
+from isthmus.pki.keys import Pair, chain_pem, fingerprint, new_key
 from isthmus.pki.seen import Report
 from isthmus.runtime.clock import Clock, SystemClock
 from tests.apps.clusters import START, VirtualClock, place
@@ -108,6 +108,15 @@ async def test_others_are_not_believed(
     assert refused.value.reason is reason
     assert "canary" not in str(refused.value)
     assert dict(here.reports) == {}
+
+
+async def test_a_proxy_speaks_for_the_pod_that_got_its_certificate_and_for_no_other() -> None:
+    authority = given(OLD, EAST)
+    here = witness(authority)
+    who, key = authority.identity._replace(account=GATEWAY), new_key()
+    own = Credentials(*authority.leaf(who, key.public_key(), "gw-1"), key)
+    here.hear(own.leaf, using(own, OLD, NEW, name="gw-2"))
+    assert here.reports == {"gw-1": Report(START, prints(OLD, NEW), prints(OLD))}
 
 
 async def test_so_many_proxies_are_remembered_and_the_longest_silent_are_not() -> None:

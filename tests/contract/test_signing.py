@@ -11,7 +11,7 @@ from isthmus.apps.controller.certifying.tokens import Tokens
 from isthmus.kube.client import Client
 from isthmus.pki import bundle
 from isthmus.pki.keys import read_certificates
-from isthmus.pki.verify import verify
+from isthmus.pki.verify import pod_of, verify
 from isthmus.runtime.clock import SystemClock
 from tests.apps.signers import CSR, Bytes
 from tests.apps.trusting import anchor, given, issuer
@@ -67,6 +67,7 @@ async def test_the_token_of_a_pod_is_good_for_a_certificate_of_its_account(
     chain = read_certificates(signed.chain, "the chain")
     found = verify(chain, bundle.parse(signed.anchors), NOW)
     assert str(found) == f"spiffe://east.isthmus/ns/{server.namespace}/sa/robot"
+    assert pod_of(chain[0]) == "bound"
     [line] = [one for one in caplog.records if one.message == "certificate issued"]
     assert line.__dict__["pod"] == "bound"
 

@@ -191,6 +191,19 @@ async def test_nonsense_has_no_effect() -> None:
         assert one.address == ""
 
 
+async def test_a_proxy_has_the_name_of_the_pod_that_got_its_certificate() -> None:
+    """Whatever it calls itself; and none at all, before it has said something."""
+    ads = strict()
+    ads.publish("gateway", some())
+    async with talking(ads, pki.credentials(GATEWAY, "gw-1")) as call:
+        await eventually(lambda: bool(ads.connected))
+        (one,) = ads.connected
+        assert one.name == ""
+        await call.write(DeltaDiscoveryRequest(type_url=CLUSTER, node={"id": "gw-2"}))
+        await call.read()
+        assert one.name == "gw-1"
+
+
 async def test_a_proxy_that_guesses_answers_and_reads_nothing_costs_little() -> None:
     ads = strict()
     ads.publish("gateway", some(count=100, size=100_000))

@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.model.identities import Identity
 from isthmus.pki import bundle
-from isthmus.pki.verify import Untrusted, identify, verify
+from isthmus.pki.verify import Untrusted, identify, pod_of, verify
 from tests.pki.handshakes import handshake
 from tests.support.pki import HOSTILE, NOW, anchor, credentials, hostile, identity
 
@@ -20,6 +20,17 @@ def test_what_an_issuer_signs_for_its_own_cluster_is_trusted(who: Identity) -> N
     assert identify(shown.chain[0], who.mesh_domain) == who
     assert handshake(shown, credentials(identity("west", "gateway")), ANCHORS) == ""
     assert handshake(credentials(identity()), shown, ANCHORS) == ""
+
+
+@pytest.mark.parametrize(
+    "pod", ["", "gateway-6c3ff8eb53-d9xj7", "gateway.example.org", "a" * 63 + ".b" * 95]
+)
+def test_a_certificate_says_which_pod_got_it_and_is_good_all_the_same(pod: str) -> None:
+    who = identity("west", "gateway", "isthmus")
+    shown = credentials(who, pod)
+    assert verify(shown.chain, ANCHORS, NOW) == who
+    assert pod_of(shown.chain[0]) == pod
+    assert handshake(shown, shown, ANCHORS) == ""
 
 
 @pytest.mark.parametrize("name", HOSTILE)

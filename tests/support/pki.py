@@ -58,10 +58,10 @@ def issuer(cluster: str = "east") -> Pair:
 
 
 @cache
-def credentials(who: Identity) -> Credentials:
-    """What the controller of that cluster would issue."""
+def credentials(who: Identity, pod: str = "") -> Credentials:
+    """What the controller of that cluster would issue, to a pod if one asks."""
     above, key = issuer(who.cluster), new_key()
-    return Credentials((issue(above, who, key.public_key(), NOW), above.certificate), key)
+    return Credentials((issue(above, who, key.public_key(), NOW, pod), above.certificate), key)
 
 
 @dataclass(frozen=True)

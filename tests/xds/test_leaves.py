@@ -58,7 +58,8 @@ def test_whatever_a_controller_makes_is_proper() -> None:
     """By the length of the name, what matters comes to stand at every place of a line."""
     for length in range(1, LINE + 1):
         who = pki.identity("east", "a" * length)
-        assert is_proper(pki.credentials(who).chain[0])
+        for pod in ("", "gateway-6c3ff8eb53-d9xj7"):
+            assert is_proper(pki.credentials(who, pod).chain[0])
 
 
 @pytest.mark.parametrize("is_critical", [True, False])

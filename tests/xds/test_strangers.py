@@ -92,12 +92,12 @@ async def test_a_certificate_that_no_controller_makes_is_refused_and_counted(
 
 
 async def test_all_of_these_are_refused_for_what_is_wrong_with_them() -> None:
-    """What they all differ from is let in."""
-    shown = pki.Leaf().shown(pki.issuer())
-    async with pod(crossing.show, 7002):
-        assert await told(shown) == "HTTP/1.1 200 OK"
-    async with pod(crossing.echo, 7001):
-        assert await greeting(shown, server_name(ECHO)) == "welcome\n"
+    """What they all differ from is let in, and so is what a controller gives to a pod."""
+    for shown in (pki.Leaf().shown(pki.issuer()), pki.credentials(crossing.CURL_ID, "curl-1")):
+        async with pod(crossing.show, 7002):
+            assert await told(shown) == "HTTP/1.1 200 OK"
+        async with pod(crossing.echo, 7001):
+            assert await greeting(shown, server_name(ECHO)) == "welcome\n"
 
 
 async def test_a_whole_namespace_is_let_in_one_name_at_a_time() -> None:

@@ -4,26 +4,42 @@ A proxy is told what belongs to the role that its certificate entitles it to, fr
 which something was published for that role, and never before.
 """
 
+from __future__ import annotations  # gRPC's are loaded when they are needed, and not before
+
 import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import grpc
 from cryptography import x509
-from envoy.service.discovery.v3 import ads_pb2, discovery_pb2
 
-from isthmus.envoy.translation import address_of, asked, response
 from isthmus.model.addresses import bracketed
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
-from isthmus.pki.verify import Untrusted, identify
+from isthmus.pki.verify import Untrusted, identify, pod_of
 from isthmus.runtime.latest import Latest
+from isthmus.runtime.lazily import lazily
 from isthmus.xds.session import ORDER, Said, Session, TooManyNames
 from isthmus.xds.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import grpc
+    from envoy.service.discovery.v3 import ads_pb2, discovery_pb2
+
+    from isthmus.envoy import translation
+else:
+    grpc, ads_pb2, discovery_pb2, translation = map(
+        lazily,
+        (
+            "grpc",
+            "envoy.service.discovery.v3.ads_pb2",
+            "envoy.service.discovery.v3.discovery_pb2",
+            "isthmus.envoy.translation",
+        ),
+    )
 
 log = logging.getLogger(__name__)
 
@@ -69,11 +85,12 @@ class Connected:
 
     identity: Identity
     role: str
-    name: str = ""  # as it calls itself, when it has said so
+    name: str = ""  # of its pod, when it has said something
     address: str = ""  # where it listens, if it says so
     session: Session = field(default_factory=Session)
     heard: float = 0.0  # when it has said something last, by the clock of the event loop
     since: float = 0.0  # when it came, by the same clock
+    pod: str = ""  # as its certificate has it, which counts more than what it calls itself
 
 
 class AdsServer:
@@ -140,10 +157,10 @@ class AdsServer:
             self._changed()
 
     async def _admitted(self, context: grpc.aio.ServicerContext) -> Connected:
-        identity = self._peer(context)
+        identity, pod = self._peer(context)
         role = self._entitled(identity) if identity is not None else None
         if identity is not None and role is not None:
-            return Connected(identity, role, since=asyncio.get_running_loop().time())
+            return Connected(identity, role, since=asyncio.get_running_loop().time(), pod=pod)
         self.turned_away["not a proxy of ours"] += 1
         log.warning("not a proxy of ours", extra={"identity": str(identity)})
         text = f"{identity} is not a proxy of this cluster"
@@ -164,7 +181,7 @@ class AdsServer:
             while True:
                 said = await outbox.get()
                 self.sent[said.type_url] += len(said.entries) + len(said.removed)
-                await context.write(response(said, connected.address))
+                await context.write(translation.response(said, connected.address))
 
         too_much: list[TooManyNames] = []
         try:
@@ -189,10 +206,10 @@ class AdsServer:
         self, connected: Connected, request: discovery_pb2.DeltaDiscoveryRequest
     ) -> list[Said]:
         if request.node.id and not connected.name:
-            connected.name = request.node.id[:LONGEST_NAME]
-            connected.address = address_of(request.node)
+            connected.name = connected.pod or request.node.id[:LONGEST_NAME]
+            connected.address = translation.address_of(request.node)
         connected.heard = asyncio.get_running_loop().time()
-        found = asked(request)
+        found = translation.asked(request)
         if found.error is not None:
             self.refused[found.type_url] += 1
             extra = {"proxy": connected.name, "type": found.type_url, "error": found.error}
@@ -210,13 +227,14 @@ class AdsServer:
     def _of(self, role: str) -> Latest[Snapshot]:
         return self._wanted.setdefault(role, Latest())
 
-    def _peer(self, context: grpc.aio.ServicerContext) -> Identity | None:
-        """Return whom the verified certificate of the other side names."""
+    def _peer(self, context: grpc.aio.ServicerContext) -> tuple[Identity | None, str]:
+        """Return whom the verified certificate of the other side names, and of which pod it is."""
         shown = b"".join(context.auth_context().get("x509_pem_cert", ()))
         try:
-            return identify(x509.load_pem_x509_certificate(shown), self._mesh_domain)
+            leaf = x509.load_pem_x509_certificate(shown)
+            return identify(leaf, self._mesh_domain), pod_of(leaf)
         except (ValueError, Untrusted):
-            return None
+            return None, ""
 
     def _credentials(self) -> grpc.ServerCredentials:
         shown = self._papers()

@@ -14,7 +14,7 @@ from isthmus.model.times import second_time
 from isthmus.pki import pem
 from isthmus.pki.facts import facts
 from isthmus.pki.keys import Pair, is_our_curve
-from isthmus.pki.shape import LEEWAY, CannotIssue, blank, leaf_usage
+from isthmus.pki.shape import LEEWAY, POD, CannotIssue, blank, leaf_usage
 
 LIFETIME = timedelta(hours=24)
 LARGEST_CSR = 16 * 1024
@@ -29,9 +29,12 @@ def issue(
     identity: Identity,
     public_key: ec.EllipticCurvePublicKey,
     now: datetime,
-    lifetime: timedelta = LIFETIME,
+    pod: str = "",
 ) -> x509.Certificate:
-    """Make the certificate of ``identity``, which holds no longer than the issuer does."""
+    """Make the certificate of ``identity``, which holds no longer than the issuer does.
+
+    ``pod`` is the one that has asked, where one has; see :func:`isthmus.pki.verify.pod_of`.
+    """
     above = issuer.certificate
     _check(above, identity, now)
     uri = x509.UniformResourceIdentifier(str(identity))
@@ -41,10 +44,10 @@ def issue(
         blank(
             public_key,
             max(now - LEEWAY, above.not_valid_before_utc),
-            min(now + lifetime, above.not_valid_after_utc),
+            min(now + LIFETIME, above.not_valid_after_utc),
         )
         # RFC 5280, 4.2.1.6: without a subject, the alternative name must be critical.
-        .subject_name(x509.Name([]))
+        .subject_name(x509.Name([x509.NameAttribute(POD, pod)] if pod else []))
         .issuer_name(above.subject)
         .add_extension(x509.SubjectAlternativeName([uri]), critical=True)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

@@ -11,6 +11,10 @@ from isthmus.model.errors import Permanent
 # Clocks of clusters differ by seconds, those of laptops by minutes.
 LEEWAY = timedelta(minutes=5)
 
+# What a leaf's subject has of the pod that asked for it. Any pod's name fits in, and unlike
+# a common name nobody takes it for a host's.
+POD = NameOID.USER_ID
+
 
 class CannotIssue(Permanent):
     """A certificate that must not be made."""

@@ -15,6 +15,7 @@ from isthmus.model.identities import Identity, NotAnIdentity, parse
 from isthmus.model.times import second_time
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.facts import Facts, Unreadable, facts, untimely
+from isthmus.pki.shape import POD
 
 
 class Untrusted(Permanent):
@@ -60,6 +61,15 @@ def identify(leaf: x509.Certificate, mesh_domain: str) -> Identity:
         return parse(found.uris[0], mesh_domain)
     except NotAnIdentity as error:
         raise Untrusted(f"the leaf names nobody: {error}") from None
+
+
+def pod_of(leaf: x509.Certificate) -> str:
+    """Return which pod got a leaf that was verified; nothing, if the leaf does not say so.
+
+    It was proven by the pod's token. No rights depend on it: it tells members of one account apart.
+    """
+    found = leaf.subject.get_attributes_for_oid(POD)
+    return str(found[0].value) if len(found) == 1 else ""
 
 
 def anchor_of(issuer: x509.Certificate, anchors: Bundle) -> x509.Certificate:

@@ -149,11 +149,11 @@ class Authority:
         }
 
     def leaf(
-        self, identity: Identity, public_key: ec.EllipticCurvePublicKey
+        self, identity: Identity, public_key: ec.EllipticCurvePublicKey, pod: str = ""
     ) -> tuple[x509.Certificate, x509.Certificate]:
         """Certify that ``public_key`` is of ``identity``; return the leaf and its issuer."""
         issuer = self.trust.issuer
-        return issue(issuer, identity, public_key, self._clock.utc()), issuer.certificate
+        return issue(issuer, identity, public_key, self._clock.utc(), pod), issuer.certificate
 
     def account(self, namespace: str, account: str) -> Credentials:
         """Return what a service account of this cluster proves itself with.

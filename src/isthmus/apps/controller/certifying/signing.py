@@ -66,7 +66,7 @@ class Signing:
         except BadCsr as error:
             raise Refused(Reason.MALFORMED, str(error)) from None
         try:
-            leaf, issuer = self._authority.leaf(holder.identity, key)
+            leaf, issuer = self._authority.leaf(holder.identity, key, holder.pod)
         except (NoAuthority, CannotIssue) as error:
             raise Refused(Reason.UNAVAILABLE, str(error), 30.0) from None
         signed = Signed(

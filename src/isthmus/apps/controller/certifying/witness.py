@@ -23,7 +23,7 @@ from isthmus.pki.bundle import MOST_ANCHORS
 from isthmus.pki.keys import fingerprint, read_certificates
 from isthmus.pki.pem import BadPem
 from isthmus.pki.seen import Report
-from isthmus.pki.verify import Untrusted, anchor_of, verify
+from isthmus.pki.verify import Untrusted, anchor_of, pod_of, verify
 
 LARGEST = 16 * 1024  # bytes of what a proxy says
 MOST = 4096  # proxies
@@ -75,7 +75,9 @@ class Witness:
             raise Refused(Reason.MALFORMED, "not a pod's name, or not fingerprints")
         above = fingerprint(anchor_of(issuer, trust.anchors))
         now = self._outside.cluster_time()
-        self._note(said.name, Report(now, frozenset(said.anchors), frozenset((above,))))
+        # One that names no pod was signed before certificates did.
+        name = pod_of(leaf) or said.name
+        self._note(name, Report(now, frozenset(said.anchors), frozenset((above,))))
         return Current(fingerprint(trust.issuer.certificate), trust.anchors.fingerprints)
 
     def _note(self, name: str, report: Report) -> None:
