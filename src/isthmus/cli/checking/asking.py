@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from isthmus.cli.checking.evidence.calls import Case
+from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.cli.checking.reading import calls, looks
 from isthmus.cli.checking.reading.calls import End, Ends
-from isthmus.cli.checking.reading.evidence import Unseen
-from isthmus.cli.checking.walking.case import Case, Step
 from isthmus.cli.checking.walking.meaning import Typed, typed
+from isthmus.cli.checking.walking.steps import Step
 from isthmus.cli.checking.walking.walk import walk
 from isthmus.cli.where import Where
 from isthmus.kube.errors import Forbidden, NotFound, UnknownContext

@@ -4,13 +4,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from isthmus.cli.checking.checks import Check, failed
+from isthmus.cli.checking.evidence.clusters import Census
 from isthmus.cli.checking.judging.before import before as judge_before
 from isthmus.cli.checking.judging.installed import installed
 from isthmus.cli.checking.judging.joined import joined
 from isthmus.cli.checking.judging.linked import linked
 from isthmus.cli.checking.judging.mirrored import mirrored
 from isthmus.cli.checking.judging.trusted import trusted
-from isthmus.cli.checking.reading.census import Census, before, census
+from isthmus.cli.checking.reading.census import before, census
 from isthmus.cli.checking.reading.reach import reached
 from isthmus.cli.joining.progress import Progress
 from isthmus.cli.where import Where

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from isthmus.cli import render
 from isthmus.cli.checking.asking import Answer
-from isthmus.cli.checking.reading.evidence import Unseen
-from isthmus.cli.checking.walking.case import Step
+from isthmus.cli.checking.evidence.sites import Unseen
+from isthmus.cli.checking.walking.steps import Step
 from isthmus.cli.checking.walking.walk import first_broken
 from isthmus.cli.render import Style
 from isthmus.model.quoting import one_line

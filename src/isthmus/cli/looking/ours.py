@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from isthmus.cli.checking.reading.evidence import ROLES
+from isthmus.cli.checking.evidence.objects import PODS, Pod
+from isthmus.cli.checking.evidence.sites import ROLES
 from isthmus.cli.checking.reading.looks import all_of
-from isthmus.cli.checking.reading.objects import PODS, Pod
 from isthmus.cli.joining.installation import NotInstalled
 from isthmus.cli.looking import exposition
 from isthmus.cli.looking.exposition import Numbers

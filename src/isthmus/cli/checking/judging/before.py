@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from isthmus.cli.checking.checks import Check, passed, warned, wrong
-from isthmus.cli.checking.reading.census import Before
-from isthmus.cli.checking.reading.evidence import Unseen
+from isthmus.cli.checking.evidence.clusters import Before
+from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.model.objects import Service
 
 PRE = "pre-install"

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from isthmus import __version__
 from isthmus.cli.checking.checks import Check, passed, warned, wrong
-from isthmus.cli.checking.reading.census import Census
-from isthmus.cli.checking.reading.evidence import ROLES, Site, Unseen, Workload
+from isthmus.cli.checking.evidence.clusters import Census
+from isthmus.cli.checking.evidence.sites import ROLES, Site, Unseen, Workload
 from isthmus.install.definitions import definitions
 from isthmus.model.names import GATEWAY
 from isthmus.model.objects import Service

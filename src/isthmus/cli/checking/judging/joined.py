@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from isthmus.cli.checking.checks import Check, passed, warned, wrong
+from isthmus.cli.checking.evidence.clusters import Census
+from isthmus.cli.checking.evidence.sites import Site, Unseen
 from isthmus.cli.checking.judging.installed import addresses
-from isthmus.cli.checking.reading.census import Census
-from isthmus.cli.checking.reading.evidence import Site, Unseen
 from isthmus.cli.checking.walking.trusting import clocks, each_other
 from isthmus.core.grant import permit
 from isthmus.model.links import Link

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from isthmus.cli.checking.checks import Check, passed, warned, wrong
-from isthmus.cli.checking.reading.census import Census
-from isthmus.cli.checking.reading.evidence import Unseen
+from isthmus.cli.checking.evidence.clusters import Census
+from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.cli.joining.verdicts import Verdict, of_grant
 from isthmus.core.status import FICKLE
 from isthmus.embedded.tables.table import age

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from isthmus.cli.checking.checks import Check, passed, warned
-from isthmus.cli.checking.reading.census import Census
-from isthmus.cli.checking.reading.evidence import Unseen
+from isthmus.cli.checking.evidence.clusters import Census
+from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.core.mirror import owner
 from isthmus.model.links import Link
 from isthmus.model.names import CLUSTER, EGRESS

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from cryptography import x509
 
 from isthmus.cli.checking.checks import Check, passed, warned, wrong
-from isthmus.cli.checking.reading.evidence import Site, Unseen
+from isthmus.cli.checking.evidence.sites import Site, Unseen
 from isthmus.cli.checking.walking.trusting import each_other, own
 from isthmus.embedded.tables.table import age
 from isthmus.model.times import second_time

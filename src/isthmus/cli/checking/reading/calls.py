@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from isthmus.cli.checking.evidence.calls import Called, Case, Source, Target
+from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.cli.checking.reading import looks
-from isthmus.cli.checking.reading.evidence import Seen, Site, Unseen
 from isthmus.cli.checking.reading.sites import site
 from isthmus.cli.checking.walking import meaning
-from isthmus.cli.checking.walking.case import Called, Case, Source, Target
 from isthmus.cli.checking.walking.meaning import Typed
 from isthmus.kube.client import Client
 from isthmus.kube.requests import Selection

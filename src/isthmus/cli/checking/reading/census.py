@@ -1,56 +1,23 @@
 """Reads everything about one cluster that a check judges."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from isthmus.cli.checking.evidence.clusters import Before, Census
+from isthmus.cli.checking.evidence.objects import DEFINITIONS
+from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.cli.checking.reading import looks, rights
-from isthmus.cli.checking.reading.evidence import Seen, Site, Unseen
-from isthmus.cli.checking.reading.objects import DEFINITIONS
-from isthmus.cli.checking.reading.rights import Right
 from isthmus.cli.checking.reading.sites import site
 from isthmus.install.definitions import definitions
 from isthmus.kube.client import Client
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import ENDPOINT_SLICES, GRANTS, LINKS, NAMESPACES, SERVICES
-from isthmus.model.grants import Grant
 from isthmus.model.links import Link
 from isthmus.model.names import GATEWAY, MANAGED_BY, MANAGER, MIRRORED
-from isthmus.model.objects import EndpointSlice, Key, Namespace, Service
+from isthmus.model.objects import Key, Namespace, Service
 from isthmus.model.pages import Probe
 from isthmus.model.wire import JsonObject
 
 MOST_PROBED = 20  # links; a probe takes seconds if nobody answers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What there is, and what we may do, before an installation."""
-
-    namespace: Seen[Namespace | None]
-    definitions: Mapping[str, Seen[JsonObject | None]]  # of our kinds, by name
-    lacking: Seen[tuple[str, ...]]  # rights of ours, a sentence each
-    balanced: Seen[tuple[Service, ...]]  # Services of type LoadBalancer
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether anything of an installation is there."""
-        defined = any(isinstance(one, dict) for one in self.definitions.values())
-        return defined or isinstance(self.namespace, Namespace)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Census:
-    """A cluster in which Isthmus is installed, at least in part."""
-
-    site: Site
-    before: Before
-    lacking: Seen[tuple[Right, ...]]  # rights of the controller
-    gateway: Seen[Service | None]
-    links: Seen[tuple[Link, ...]]
-    grants: Seen[tuple[Grant, ...]]
-    mirrors: Seen[tuple[Service, ...]]
-    slices: Seen[tuple[EndpointSlice, ...]]  # that we have written
-    probes: Mapping[str, Seen[Probe | None]]  # by link
 
 
 async def before(client: Client, namespace: str) -> Before:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from isthmus.cli.checking.reading.evidence import Seen, Unseen
+from isthmus.cli.checking.evidence.sites import Seen, Unseen
 from isthmus.install.parts import ADMIN
 from isthmus.kube import pods
 from isthmus.kube.client import Client

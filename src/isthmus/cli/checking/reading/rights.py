@@ -1,16 +1,16 @@
 """Asks who may do what: we, to install; and the controller's account, to do its work."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from isthmus import install
-from isthmus.cli.checking.reading import looks
-from isthmus.cli.checking.reading.evidence import Seen
-from isthmus.cli.checking.reading.objects import (
+from isthmus.cli.checking.evidence.clusters import Right
+from isthmus.cli.checking.evidence.objects import (
     ACCESS_REVIEWS,
     SubjectAccessReview,
     SubjectAccessReviewSpec,
 )
+from isthmus.cli.checking.evidence.sites import Seen
+from isthmus.cli.checking.reading import looks
 from isthmus.cli.joining.permissions import APPLY, lacking
 from isthmus.install import access
 from isthmus.install.values import Values
@@ -19,23 +19,6 @@ from isthmus.kube.plain import KINDS
 from isthmus.model.names import CONTROLLER
 from isthmus.model.reviews import ResourceAttributes
 from isthmus.model.wire import JsonObject
-
-
-class Right(NamedTuple):
-    """One thing that may be done."""
-
-    verb: str
-    resource: str  # with its subresource, as roles write it
-    group: str = ""
-    namespace: str = ""
-    name: str = ""
-
-    def __str__(self) -> str:
-        resource, _, sub = self.resource.partition("/")
-        kind = f"{resource}.{self.group}" if self.group else resource
-        named = f" {self.name}" if self.name else ""
-        where = f" in {self.namespace}" if self.namespace else ""
-        return f"{self.verb} {kind}{'/' + sub if sub else ''}{named}{where}"
 
 
 async def to_install(client: Client, namespace: str) -> Seen[tuple[str, ...]]:

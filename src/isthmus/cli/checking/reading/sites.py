@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from cryptography import x509
 
 from isthmus.apps.controller.certifying.trust import Unusable, read_anchors, read_issuer
+from isthmus.cli.checking.evidence.objects import DEPLOYMENTS, PODS, Deployment, Pod
+from isthmus.cli.checking.evidence.sites import ROLES, Replica, Seen, Site, Unseen, Workload
 from isthmus.cli.checking.reading import looks
-from isthmus.cli.checking.reading.evidence import ROLES, Replica, Seen, Site, Unseen, Workload
-from isthmus.cli.checking.reading.objects import DEPLOYMENTS, PODS, Deployment, Pod
 from isthmus.install.parts import VERSION
 from isthmus.kube.client import Client
 from isthmus.kube.requests import Selection

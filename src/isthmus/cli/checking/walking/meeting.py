@@ -1,7 +1,8 @@
 """The steps between the clusters: the Link, the gateway at its other end, and the catalogue."""
 
-from isthmus.cli.checking.reading.evidence import Site, Unseen
-from isthmus.cli.checking.walking.case import Case, Source, Step, broken, ok, unknown
+from isthmus.cli.checking.evidence.calls import Case, Source
+from isthmus.cli.checking.evidence.sites import Site, Unseen
+from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
 from isthmus.cli.checking.walking.trusting import DISTRUST
 from isthmus.model.links import Link
 from isthmus.model.names import CONTROLLER, GATEWAY

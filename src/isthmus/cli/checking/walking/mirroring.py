@@ -1,9 +1,10 @@
 """The steps in the source: the mirror, where it leads, and the egress that listens there."""
 
-from isthmus.cli.checking.reading.evidence import Unseen
-from isthmus.cli.checking.walking.case import Case, Source, Step, broken, ok, unknown
+from isthmus.cli.checking.evidence.calls import Case, Source
+from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.cli.checking.walking.meeting import down, pods
 from isthmus.cli.checking.walking.offering import refused
+from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
 from isthmus.core.mirror import owner
 from isthmus.model.links import Link
 from isthmus.model.names import EGRESS

@@ -1,7 +1,8 @@
 """The first steps, in the target: is the Service exported, wanted by the Link, and granted?"""
 
-from isthmus.cli.checking.reading.evidence import Unseen
-from isthmus.cli.checking.walking.case import Case, Step, Target, broken, ok, unknown
+from isthmus.cli.checking.evidence.calls import Case, Target
+from isthmus.cli.checking.evidence.sites import Unseen
+from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
 from isthmus.core import grant
 from isthmus.core.export import digest
 from isthmus.core.offer import is_offered

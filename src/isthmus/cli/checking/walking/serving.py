@@ -1,9 +1,10 @@
 """The last steps, in the target: has the gateway a route, and is anybody behind it?"""
 
-from isthmus.cli.checking.reading.evidence import Unseen
-from isthmus.cli.checking.walking.case import Case, Step, Target, broken, ok, unknown
+from isthmus.cli.checking.evidence.calls import Case, Target
+from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.cli.checking.walking.meeting import pods
 from isthmus.cli.checking.walking.mirroring import nacked, untold
+from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
 from isthmus.model.names import GATEWAY
 from isthmus.model.objects import Endpoint, Service
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from cryptography import x509
 
 from isthmus.apps.controller.certifying.trust import Unusable
-from isthmus.cli.checking.reading.evidence import Site, Unseen
-from isthmus.cli.checking.walking.case import Case, Step, broken, ok, unknown
+from isthmus.cli.checking.evidence.calls import Case
+from isthmus.cli.checking.evidence.sites import Site, Unseen
+from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
 from isthmus.model.pages import Attempt, Probe
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.facts import untimely

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from isthmus.cli.checking.evidence.calls import Case
 from isthmus.cli.checking.walking import meeting, mirroring, offering, serving, trusting
-from isthmus.cli.checking.walking.case import Case, Step
+from isthmus.cli.checking.walking.steps import Step
 
 # What comes first explains what comes later: that is why trust and the gateway stand before the
 # catalogue, which needs both.

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 from cryptography import x509
 
 from isthmus.apps.controller.certifying.trust import Unusable
-from isthmus.cli.checking.reading.objects import Container, Pod
+from isthmus.cli.checking.evidence.objects import Container, Pod
 from isthmus.model.names import CONTROLLER, EGRESS, GATEWAY
 from isthmus.model.objects import Lease
 from isthmus.model.pages import Proxies, Proxy

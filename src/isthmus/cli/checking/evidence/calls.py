@@ -1,27 +1,13 @@
 """One call that somebody asks about: what it is, and all that was seen on its way."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-from isthmus.cli.checking.reading.evidence import Seen, Site, Unseen
+from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.model.grants import Grant
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.links import Link
 from isthmus.model.objects import Condition, EndpointSlice, Key, Namespace, Service
 from isthmus.model.pages import Probe
-
-Outcome = Literal["ok", "broken", "unknown"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One step of the way. ``reason`` is one word for machines, ``fix`` what to do."""
-
-    name: str
-    outcome: Outcome
-    detail: str = ""
-    reason: str = ""
-    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,15 +94,3 @@ class Case:
     def here(self) -> str:
         """How to speak of the source."""
         return self.source_name or "the source"
-
-
-def ok(name: str, detail: str = "") -> Step:
-    return Step(name=name, outcome="ok", detail=detail)
-
-
-def unknown(name: str, why: str) -> Step:
-    return Step(name=name, outcome="unknown", detail=why)
-
-
-def broken(name: str, reason: str, detail: str, fix: str) -> Step:
-    return Step(name=name, outcome="broken", reason=reason, detail=detail, fix=fix)

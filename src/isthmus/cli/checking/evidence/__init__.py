@@ -1,0 +1,1 @@
+"""What was seen of clusters and of calls, as values that nobody changes."""
