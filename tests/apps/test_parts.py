@@ -8,7 +8,7 @@ import pytest
 from isthmus.apps.controller.config import BadOption, Config
 from isthmus.apps.controller.logs import JsonLines, Text
 from isthmus.apps.controller.mirroring.expected import GONE, PATIENCE, Expected, Thing
-from isthmus.model.objects import Key, Service
+from isthmus.model.objects import Key, Namespace, Service
 from isthmus.model.times import seconds
 from isthmus.runtime.workqueue import Lane
 
@@ -85,6 +85,30 @@ def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool, queu
                 clock.time += PATIENCE
     assert (expected.left(NAME) > 0) == rests
     assert queue == ([(NAME, Lane[queued.upper()])] if queued else [])
+
+
+def test_two_names_may_write_the_same_namespace_at_a_time() -> None:
+    """Whoever comes second finds it there, and waits for the same to be shown."""
+    queue = list[Key]()
+    expected = Expected(Hand(), lambda name, _: queue.append(name))  # type: ignore[arg-type]  # as above
+    shop, first, second = Thing(Namespace, Key("", "shop")), Key("shop", "a"), Key("shop", "b")
+    for name in (first, second):
+        expected.writing(name, shop)
+    expected.written(first, shop, "7")
+    expected.finished(first)
+    expected.seen(shop, "7")
+    assert queue == [first]
+    expected.written(second, shop, "7")
+    expected.finished(second)
+    assert queue == [first, second]
+    for name in (first, second):
+        expected.writing(name, shop)
+        expected.written(name, shop, "8")
+        expected.finished(name)
+    expected.failed(first)
+    assert expected.left(second) > 0
+    expected.seen(shop, "8")
+    assert queue == [first, second, second]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ overtaken may never be shown.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from isthmus.model.actions import Written
 from isthmus.model.objects import Key
@@ -28,6 +28,7 @@ class Thing(NamedTuple):
 
 
 Versions: TypeAlias = set[str]
+V = TypeVar("V")
 
 
 @dataclass(slots=True)
@@ -47,8 +48,10 @@ class Expected:
         self._clock = clock
         self._queue = queue
         self._rests: dict[Key, _Rest] = {}
-        self._writing: dict[Thing, Versions] = {}  # seen since the request was sent
-        self._awaited: dict[Thing, tuple[Key, str]] = {}
+        # By the name that writes it: several make the same namespace. What was seen since the
+        # request was sent, and the version that is to be seen.
+        self._writing: dict[Thing, dict[Key, Versions]] = {}
+        self._awaited: dict[Thing, dict[Key, str]] = {}
 
     def left(self, name: Key) -> float:
         """Return for how long ``name`` rests if nothing is shown; 0 if it does not."""
@@ -73,14 +76,14 @@ class Expected:
     def writing(self, name: Key, thing: Thing) -> None:
         """Note that a request is about to be sent: its effect may be seen before its answer."""
         self._rests.setdefault(name, _Rest()).writing = thing
-        self._writing[thing] = set()
+        self._writing.setdefault(thing, {})[name] = set()
 
     def written(self, name: Key, thing: Thing, version: str) -> None:
         """Expect the watch to show ``version`` of ``thing``, unless it has already."""
-        seen = self._writing.pop(thing)
-        self._met(thing)
+        seen = _taken(self._writing, thing, name) or set()
+        self._met(name, thing)
         if version not in seen:
-            self._awaited[thing] = (name, version)
+            self._awaited.setdefault(thing, {})[name] = version
             self._rests[name].awaited.add(thing)
 
     def failed(self, name: Key) -> None:
@@ -100,20 +103,20 @@ class Expected:
 
     def seen(self, thing: Thing, version: str) -> None:
         """Take in what the watch shows."""
-        if thing in self._writing:
-            self._writing[thing].add(version)
-        if thing in self._awaited and self._awaited[thing][1] == version:
-            self._met(thing)
+        for versions in self._writing.get(thing, {}).values():
+            versions.add(version)
+        awaited = self._awaited.get(thing, {})
+        for name in [name for name, wanted in awaited.items() if wanted == version]:
+            self._met(name, thing)
 
     def relisted(self, kind: type[Written]) -> None:
         """A complete snapshot of one kind is newer than any write before it."""
         for thing in [one for one in self._awaited if one.kind is kind]:
-            self._met(thing)
+            for name in list(self._awaited[thing]):
+                self._met(name, thing)
 
-    def _met(self, thing: Thing) -> None:
-        awaited = self._awaited.pop(thing, None)
-        if awaited is not None:
-            name, _ = awaited
+    def _met(self, name: Key, thing: Thing) -> None:
+        if _taken(self._awaited, thing, name) is not None:
             rest = self._rests[name]
             rest.awaited.discard(thing)
             self._rested(name, rest)
@@ -126,7 +129,16 @@ class Expected:
     def _forget(self, name: Key) -> Lane | None:
         rest = self._rests.pop(name, _Rest())
         if rest.writing is not None:
-            self._writing.pop(rest.writing, None)
+            _taken(self._writing, rest.writing, name)
         for thing in rest.awaited:
-            del self._awaited[thing]
+            _taken(self._awaited, thing, name)
         return rest.wish
+
+
+def _taken(found: dict[Thing, dict[Key, V]], thing: Thing, name: Key) -> V | None:
+    """Take what ``name`` has there of ``thing``, and leave nothing empty behind."""
+    names = found.get(thing, {})
+    value = names.pop(name, None)
+    if thing in found and not names:
+        del found[thing]
+    return value
