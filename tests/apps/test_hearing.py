@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Protocol
 
 from isthmus.apps.controller.carrying.hearing import MOST, Hearing
 from isthmus.apps.controller.carrying.proxies import Role
@@ -13,6 +14,7 @@ from isthmus.kube.client import Client
 from isthmus.model.identities import MESH_DOMAIN, Identity
 from isthmus.xds.resources import CLUSTER, LISTENER, ROUTES
 from isthmus.xds.session import ORDER, Asked
+from isthmus.xds.snapshot import Snapshot
 from tests.apps.clusters import EVENTS, PLAIN_NAMESPACES, VirtualClock, place
 from tests.apps.telling import Told, mirrored, told
 from tests.support.builders import link
@@ -28,7 +30,13 @@ def hearing(made: Told, client: Client | None = None) -> Hearing:
     return Hearing(Config(cluster_name="east"), outside, ads, made.proxies, carrying)
 
 
-def refuse(heard: Hearing, made: Told, role: Role, type_url: str, name: str) -> None:
+class Telling(Protocol):
+    """Knows what proxies were told last."""
+
+    def last(self, role: Role) -> Snapshot: ...
+
+
+def refuse(heard: Hearing, made: Telling, role: Role, type_url: str, name: str) -> None:
     """Let a proxy that has all others refuse one resource."""
     proxy, snapshot = Connected(WHO, role, name="one"), made.last(role)
     said = proxy.session.publish(snapshot)
