@@ -1,0 +1,1 @@
+"""Stories on real clusters: what a user types, and what must be seen."""

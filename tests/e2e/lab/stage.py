@@ -1,0 +1,115 @@
+"""What the stories have in common: commands as they are typed, and waiting for what is seen."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from isthmus.model.wire import Json
+from lab.clusters import KUBECONFIG, ROOT, Cluster
+
+T = TypeVar("T")
+
+PATIENCE = 120.0  # seconds; a busy machine needs many of them, and success needs few
+BOTH = ("east", "west")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that has ended."""
+
+    command: str
+    code: int
+    output: str
+
+    @property
+    def well(self) -> str:
+        """What it printed, if it went well."""
+        assert self.code == 0, f"$ {self.command}\n{self.output}(exit code {self.code})"
+        return self.output
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A shell with the lab's kubeconfig, its kubectl and this checkout's `isthmus`."""
+
+    folder: Path  # where files of a story go, such as its trust anchor
+    clusters: tuple[Cluster, ...]
+
+    def shell(self, command: str, *, timeout: float = 300) -> Ran:
+        """Type a line, pipes and here-documents included."""
+        programs = f"{ROOT / 'bin'}:{Path(sys.executable).parent}"
+        environment = {
+            **os.environ,
+            "KUBECONFIG": str(KUBECONFIG),
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HOME": str(self.folder),  # kubectl keeps what it has discovered there
+            "NO_COLOR": "1",
+        }
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            env=environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Ran(command, done.returncode, done.stdout)
+
+    def run(self, *words: str, timeout: float = 300) -> str:
+        """Run one command that has to go well."""
+        return self.shell(" ".join(map(quoted, words)), timeout=timeout).well
+
+    def kubectl(self, context: str, *words: str) -> str:
+        return self.run("kubectl", "--context", context, *words)
+
+    def isthmus(self, context: str, *words: str) -> str:
+        return self.run("isthmus", "--context", context, *words)
+
+    def read(self, context: str, *words: str) -> Json:
+        """``kubectl get`` as values."""
+        return json.loads(self.kubectl(context, "get", *words, "-o", "json"))
+
+    def apply(self, context: str, *objects: Json) -> None:
+        """Apply objects as a file of manifests."""
+        manifests = self.folder / "manifests.json"
+        manifests.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        self.kubectl(context, "apply", "--server-side", "-f", str(manifests))
+
+    def curl(self, context: str, pod: str, url: str, *options: str) -> Ran:
+        """Call from a pod; what goes wrong is part of the answer."""
+        words = ("kubectl", "--context", context, "exec", pod, "--", "curl", "-sS", "-m", "5")
+        return self.shell(" ".join(map(quoted, (*words, *options, url))))
+
+    def names(self, context: str, kind: str, *words: str) -> list[str]:
+        found = self.kubectl(context, "get", kind, *words, "-o", "name").split()
+        return sorted(name.partition("/")[2] for name in found)
+
+
+def quoted(word: str) -> str:
+    """A word of a command line, quoted only where it has to be: transcripts are read."""
+    plain = word and all(letter.isalnum() or letter in "-_./=:,@%+{}*" for letter in word)
+    return (
+        word
+        if plain and "{" not in word and "*" not in word
+        else "'" + word.replace("'", "'\\''") + "'"
+    )
+
+
+def until(read: Callable[[], T], ready: Callable[[T], bool], *, within: float = PATIENCE) -> T:
+    """Read again and again until ``ready``; on timeout, show what was there instead."""
+    deadline = time.monotonic() + within
+    while True:
+        found = read()
+        if ready(found):
+            return found
+        assert time.monotonic() < deadline, f"not within {within:.0f} s; last seen: {found}"
+        time.sleep(0.2)
