@@ -116,6 +116,18 @@ async def test_a_controller_that_starts_a_moment_later_is_not_kept_waiting_for(
         assert len(here.signer.attempts) > 1
 
 
+async def test_before_the_first_certificate_no_pause_is_longer_than_that_between_looks(
+    tmp_path: Path,
+) -> None:
+    here = await held(given(ABOVE, EAST), ABOVE, tmp_path)
+    here.signer.down = True
+    asyncio.get_running_loop().call_later(HOUR, setattr, here.signer, "down", False)
+    async with here.running():
+        times = here.signer.attempts
+        assert max(later - sooner for sooner, later in pairwise(times)) <= keepers.LOOK + 0.1
+        assert len(times) < HOUR / 2, "and attempts are spread all the same"
+
+
 async def test_a_controller_that_asks_for_patience_gets_it(tmp_path: Path) -> None:
     here = await held(given(ABOVE, EAST), ABOVE, tmp_path)
     async with here.running():

@@ -198,6 +198,8 @@ class Keeper:
 
     def _failed(self, error: IsthmusError) -> None:
         wait = self._retries.failed()
+        if self.own is None:
+            wait = min(wait, LOOK)  # it serves nobody yet, and a controller may start at any moment
         if isinstance(error, Unsigned):
             wait = max(wait, error.retry_after)
         self._not_before = self._clock.now() + wait
