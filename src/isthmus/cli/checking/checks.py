@@ -22,6 +22,11 @@ def failed(found: Sequence[Check]) -> bool:
     return any(check.outcome == "error" for check in found)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return how many there are of something: ``1 mirror``, ``2 mirrors``."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def passed(group: str, name: str, detail: str = "") -> Check:
     return Check(group=group, name=name, detail=detail)
 

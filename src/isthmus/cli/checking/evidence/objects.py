@@ -62,6 +62,9 @@ class Pod(Value, frozen=True, kw_only=True):
         for condition in self.status.conditions:
             if condition.type == "PodScheduled" and condition.status == "False":
                 return f"{condition.reason}: {condition.message}"
+        if self.status.phase == "Running":
+            again = sum(one.restart_count for one in self.status.container_statuses)
+            return "runs, but is not ready" + (f"; restarts: {again}" if again else "")
         return self.status.phase or "not started"
 
 

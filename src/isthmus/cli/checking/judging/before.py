@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from isthmus.cli.checking.checks import Check, passed, warned, wrong
+from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
 from isthmus.cli.checking.evidence.clusters import Before
 from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.model.objects import Service
@@ -70,7 +70,8 @@ def _balancer(found: Before) -> Check:
         hint = "is there a load balancer? Else install with --set gateway.service.type=NodePort"
         return warned(PRE, name, detail, hint)
     others = len(found.balanced) - len(waiting)
-    detail = f"{others} others of type LoadBalancer have one" if others else "nobody has tried yet"
+    have = f"{counted(others, 'Service')} of type LoadBalancer got one"
+    detail = have if others else "nobody has tried yet"
     return passed(PRE, name, detail)
 
 

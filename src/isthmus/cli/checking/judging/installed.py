@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from isthmus import __version__
-from isthmus.cli.checking.checks import Check, passed, warned, wrong
+from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
 from isthmus.cli.checking.evidence.clusters import Census
 from isthmus.cli.checking.evidence.sites import ROLES, Site, Unseen, Workload
 from isthmus.install.definitions import definitions
@@ -170,7 +170,7 @@ def _proxies(site: Site) -> Check:
         detail = f"no controller has heard of {', '.join(missing)}"
         hint = "a proxy that is not told goes on with what it has; its log says why it is alone"
         return warned(INSTALLED, name, detail, hint)
-    return passed(INSTALLED, name, f"{len(proxies)} are connected")
+    return passed(INSTALLED, name, f"{counted(len(proxies), 'proxy', 'proxies')} connected")
 
 
 def _refused(name: str, proxy: Proxy) -> Check:

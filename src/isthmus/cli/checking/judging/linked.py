@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from isthmus.cli.checking.checks import Check, passed, warned, wrong
+from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
 from isthmus.cli.checking.evidence.clusters import Census
 from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.cli.joining.verdicts import Verdict, of_grant
@@ -58,7 +58,7 @@ def _followed(found: Census, link: Link, known: dict[str, Condition]) -> Check:
         hint = "is a controller running here? Without one nobody acts on a Link"
         return wrong(LINKED, title, "no controller has taken note of it", hint)
     if connected.status == "True" and synced is not None and synced.status == "True":
-        return passed(LINKED, title, f"{link.status.mirrors or 0} mirrors")
+        return passed(LINKED, title, counted(link.status.mirrors or 0, "mirror"))
     trouble = connected if connected.status != "True" else synced or connected
     detail = f"{trouble.reason}: {trouble.message}{_stale(found, link)}"
     return wrong(LINKED, title, detail, _hint(trouble))
@@ -139,4 +139,4 @@ def _grants(found: Census) -> Iterator[Check]:
         hint = verdict.hint or "is a controller running here? Without one no Grant counts"
         yield wrong(LINKED, title, f"Grant {name}: {verdict}", hint)
     else:
-        yield passed(LINKED, title, f"{len(judged)} Grants")
+        yield passed(LINKED, title, counted(len(judged), "Grant"))

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from isthmus.cli.checking.checks import Check, passed, warned
+from isthmus.cli.checking.checks import Check, counted, passed, warned
 from isthmus.cli.checking.evidence.clusters import Census
 from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.core.mirror import owner
@@ -43,7 +43,7 @@ def _led(
     }
     dark = [one for one in mirrors if owner(one.metadata) in links and one.metadata.key not in lit]
     if not dark:
-        return passed(MIRRORED, title, f"{len(mirrors)} mirrors")
+        return passed(MIRRORED, title, counted(len(mirrors), "mirror"))
     why = Counter(_reason(found, links[owner(one.metadata)]) for one in dark)
     names = ", ".join(str(one.metadata.key) for one in dark[:_SHOWN])
     more = f" and {len(dark) - _SHOWN} more" if len(dark) > _SHOWN else ""
@@ -75,4 +75,4 @@ def _left(
     shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
     cluster = left[0].labels.get(CLUSTER, "CLUSTER")
     hint = f"isthmus unlink {cluster} --apply --force removes them"
-    return warned(MIRRORED, title, f"{len(left)} objects are nobody's: {shown}", hint)
+    return warned(MIRRORED, title, f"{counted(len(left), 'object')} of no Link: {shown}", hint)

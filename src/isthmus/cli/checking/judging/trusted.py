@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
-from isthmus.cli.checking.checks import Check, passed, warned, wrong
+from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
 from isthmus.cli.checking.evidence.sites import Site, Unseen
 from isthmus.cli.checking.walking.trusting import each_other, own
 from isthmus.embedded.tables.table import age
@@ -86,7 +86,7 @@ def _in_use(name: str, site: Site) -> Check:
         return warned(TRUSTED, title, detail, hint)
     if not members:
         return passed(TRUSTED, title, "no pod runs")
-    return passed(TRUSTED, title, f"{len(members)} pods")
+    return passed(TRUSTED, title, counted(len(members), "pod"))
 
 
 def _content(site: Site) -> Check:

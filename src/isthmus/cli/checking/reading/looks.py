@@ -77,3 +77,10 @@ async def all_of(looks: Iterable[Coroutine[None, None, T]]) -> tuple[T, ...]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(look) for look in looks]
     return tuple(task.result() for task in tasks)
+
+
+async def whole(parts: Iterable[Awaitable[T]]) -> Seen[tuple[T, ...]]:
+    """Look at many things that mean nothing without each other: all of them, or why not."""
+    found = await all_of(seen(part) for part in parts)
+    good = tuple(one for one in found if not isinstance(one, Unseen))
+    return good if len(good) == len(found) else next(o for o in found if isinstance(o, Unseen))

@@ -9,7 +9,7 @@ from isthmus.cli.checking.evidence.objects import (
     SubjectAccessReview,
     SubjectAccessReviewSpec,
 )
-from isthmus.cli.checking.evidence.sites import Seen
+from isthmus.cli.checking.evidence.sites import Seen, Unseen
 from isthmus.cli.checking.reading import looks
 from isthmus.cli.joining.permissions import APPLY, lacking
 from isthmus.install import access
@@ -27,25 +27,17 @@ async def to_install(client: Client, namespace: str) -> Seen[tuple[str, ...]]:
         (one["kind"], one["metadata"].get("namespace", "")): None
         for one in install.possible(namespace)
     }
-
-    async def sentences() -> tuple[str, ...]:
-        found = await looks.all_of(
-            lacking(client, KINDS[kind], APPLY, space) for kind, space in wanted
-        )
-        return tuple(sentence for sentence in found if sentence)
-
-    return await looks.seen(sentences())
+    found = await looks.whole(lacking(client, KINDS[kind], APPLY, space) for kind, space in wanted)
+    return found if isinstance(found, Unseen) else tuple(filter(None, found))
 
 
 async def of_controller(client: Client, namespace: str) -> Seen[tuple[Right, ...]]:
     """Return the rights that the controller's account lacks, of those that it is installed with."""
     needed = tuple(controller_rights(namespace))
-
-    async def missing() -> tuple[Right, ...]:
-        allowed = await looks.all_of(_is_allowed(client, namespace, one) for one in needed)
-        return tuple(one for one, may in zip(needed, allowed, strict=True) if not may)
-
-    return await looks.seen(missing())
+    allowed = await looks.whole(_is_allowed(client, namespace, one) for one in needed)
+    if isinstance(allowed, Unseen):
+        return allowed
+    return tuple(one for one, may in zip(needed, allowed, strict=True) if not may)
 
 
 def controller_rights(namespace: str) -> Iterator[Right]:

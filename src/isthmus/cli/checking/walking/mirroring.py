@@ -1,5 +1,6 @@
 """The steps in the source: the mirror, where it leads, and the egress that listens there."""
 
+from isthmus.cli.checking.checks import counted
 from isthmus.cli.checking.evidence.calls import Case, Source
 from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.cli.checking.walking.meeting import down, pods
@@ -184,7 +185,8 @@ def _tried(source: Source, count: int) -> Step:
             fix = f"restart the egress: {pods(source.site, EGRESS)}"
             return broken(LISTENER, "NotListening", detail, fix)
     ports = sorted({one.port for page in source.site.pages for one in page.listeners})
-    return ok(LISTENER, f"{count} proxies listen at port {', '.join(map(str, ports))}")
+    where = f"port {', '.join(map(str, ports))}"
+    return ok(LISTENER, f"{counted(count, 'proxy', 'proxies')} at {where}")
 
 
 def _by_hearsay(case: Case, source: Source) -> Step:

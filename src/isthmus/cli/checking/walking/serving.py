@@ -1,5 +1,6 @@
 """The last steps, in the target: has the gateway a route, and is anybody behind it?"""
 
+from isthmus.cli.checking.checks import counted
 from isthmus.cli.checking.evidence.calls import Case, Target
 from isthmus.cli.checking.evidence.sites import Unseen
 from isthmus.cli.checking.walking.meeting import pods
@@ -35,7 +36,9 @@ def route(case: Case) -> Step:
         fix = "a Service that is exported and granted has one; its controller's log says more"
         return broken(ROUTE, "NoRoute", detail, fix)
     late = untold(ROUTE, proxies)
-    return late or ok(ROUTE, f"{len(proxies)} gateways serve {routes[0].authority}")
+    named = [one for one in routes if one.authority.startswith(f"{case.called.hostname}.")]
+    where = (named or routes)[0].authority
+    return late or ok(ROUTE, f"to {where}, at {counted(len(proxies), 'gateway')}")
 
 
 def endpoints(case: Case) -> Step:
@@ -62,7 +65,7 @@ def _nobody(case: Case, target: Target, service: Service, count: int) -> Step:
     words = f"-n {case.called.export.namespace} get pods" + (f" -l {wanted}" if wanted else "")
     fix = case.kubectl(target, words)
     if count:
-        detail = f"none of the {count} pods of {_export(case)} is ready"
+        detail = f"of {counted(count, 'pod')} of {_export(case)} none is ready"
         return broken(ENDPOINTS, "NoReadyEndpoints", detail, f"see why they are not: {fix}")
     if case.called.hostname:
         detail = f"{_export(case)} has no pod of that name"
