@@ -1,14 +1,18 @@
 """Installations, and the way to single objects of them."""
 
 from isthmus.install import objects
-from isthmus.install.values import parse
+from isthmus.install.values import Values, parse
 from isthmus.model.wire import JsonObject
 
 NAMES = ("isthmus-controller", "isthmus-gateway", "isthmus-egress")
 
 
+def values(*sets: str) -> Values:
+    return parse(("clusterName=west", *sets))
+
+
 def made(*sets: str) -> list[JsonObject]:
-    return objects(parse(("clusterName=west", *sets)))
+    return objects(values(*sets))
 
 
 def chosen(found: list[JsonObject], kind: str, name: str = "") -> JsonObject:

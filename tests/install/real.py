@@ -14,6 +14,7 @@ from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.run import Controller
 from isthmus.catalogue.following import Open
 from isthmus.cli.installing.bringing import Delivery
+from isthmus.install.values import Values
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.client import Client
 from isthmus.kube.http import HttpTransport
@@ -47,14 +48,14 @@ async def reached(plane: ControlPlane, token: str = "") -> AsyncIterator[Place]:
         await client.close()
 
 
-async def install(admin: Place, objects: list[JsonObject]) -> list[tuple[str, str]]:
-    """Bring ``objects`` into the cluster; return what became of each."""
+async def install(admin: Place, values: Values) -> list[tuple[str, str]]:
+    """Bring an installation into the cluster; return what became of each object."""
     said: list[tuple[str, str]] = []
 
     def say(obj: JsonObject, outcome: str) -> None:
         said.append((f"{obj['kind']}/{obj['metadata']['name']}", outcome))
 
-    await Delivery(admin.client, objects, say, SystemClock()).run()
+    await Delivery(admin.client, values, say, SystemClock()).run()
     return said
 
 

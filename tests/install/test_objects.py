@@ -60,7 +60,7 @@ def test_what_an_installation_turns_into_and_what_is_superseded_is_all_there_can
 ) -> None:
     """Whatever was installed before is wanted, removed, or of the kinds that are kept."""
     wanted = {identity(one) for one in objects(after)}
-    removed = {identity(one) for one in superseded(objects(after))}
+    removed = {identity(one) for one in superseded(after)}
     there = {identity(one) for one in possible(before.namespace)}
     for one in objects(before):
         kept = one["kind"] in ("Namespace", "ConfigMap", "Secret")

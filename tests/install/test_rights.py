@@ -15,12 +15,11 @@ import yaml
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.server import serve
 from isthmus.install import objects
-from isthmus.install.values import parse
+from isthmus.install.values import Values, parse
 from isthmus.kube.client import Client
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.names import audience
 from isthmus.model.objects import Key
-from isthmus.model.wire import JsonObject
 from isthmus.pki.anchor import create_anchor
 from isthmus.pki.issuer import create_issuer
 from isthmus.pki.keys import chain_pem, key_pem
@@ -70,7 +69,7 @@ def plane() -> Iterator[ControlPlane]:
         yield east
 
 
-def manifests(*sets: str) -> list[JsonObject]:
+def whole(*sets: str) -> Values:
     """An installation with all its papers."""
     now = datetime.now(UTC)
     anchor = create_anchor(MESH_DOMAIN, now)
@@ -82,7 +81,7 @@ def manifests(*sets: str) -> list[JsonObject]:
             "key": key_pem(issuer.key).decode(),
         },
     }
-    return objects(parse(("clusterName=east", *sets), {"trust": yaml.safe_dump({"trust": trust})}))
+    return parse(("clusterName=east", *sets), {"trust": yaml.safe_dump({"trust": trust})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ class World:
 
 
 @asynccontextmanager
-async def world(plane: ControlPlane, installed: list[JsonObject]) -> AsyncIterator[World]:
+async def world(plane: ControlPlane, installed: Values) -> AsyncIterator[World]:
     made = Cluster("west", domain="west.cluster.local", service_range="10.98.0.0/16")
     way = Way()
     async with reached(plane) as east, serve(made) as served:
@@ -223,7 +222,7 @@ def seen(plane: ControlPlane, since: int = 0) -> list[Use]:
 async def test_the_controller_uses_every_right_that_it_has_and_lacks_none(
     plane: ControlPlane,
 ) -> None:
-    shipped = manifests()
+    shipped = whole()
     async with world(plane, shipped) as here:
         await here.east.create(SLICES, egress_slice("10.1.0.7", "10.1.0.8"))
         await link_by_api(here)
@@ -237,8 +236,9 @@ async def test_the_controller_uses_every_right_that_it_has_and_lacks_none(
     uses = seen(plane)
     refused = {one for one in uses if not one.is_allowed}
     assert {(one.verb, one.namespace) for one in refused} <= {("list", "shop")}
-    assert unused(granted(shipped), uses, HOME) == []
-    more = {*granted(shipped), Right("delete", "", "pods"), Right("get", "", "secrets", HOME)}
+    rights = granted(objects(shipped))
+    assert unused(rights, uses, HOME) == []
+    more = {*rights, Right("delete", "", "pods"), Right("get", "", "secrets", HOME)}
     assert unused(more, uses, HOME) == [
         Right("delete", "", "pods"),
         Right("get", "", "secrets", HOME),
@@ -246,7 +246,7 @@ async def test_the_controller_uses_every_right_that_it_has_and_lacks_none(
 
 
 async def test_whoever_is_to_remove_namespaces_uses_all_that_takes(plane: ControlPlane) -> None:
-    shipped = manifests("removeNamespaces=true")
+    shipped = whole("removeNamespaces=true")
     async with reached(plane) as east:
         await east.delete(PLAIN_NAMESPACES, "shop")
 
@@ -261,7 +261,7 @@ async def test_whoever_is_to_remove_namespaces_uses_all_that_takes(plane: Contro
             await until(is_gone, bool, within=30)
     uses = seen(plane, since)
     assert [one for one in uses if not one.is_allowed] == []
-    added = granted(shipped) - granted(manifests())
+    added = granted(objects(shipped)) - granted(objects(whole()))
     assert added == {Right("delete", "", "namespaces"), Right("list", "*", "*")}
     assert unused(added, uses, HOME) == []
     listed = {one.resource for one in uses if (one.verb, one.namespace) == ("list", "shop")}

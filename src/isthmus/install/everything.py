@@ -1,7 +1,5 @@
 """All objects of an installation, in the order in which they are applied."""
 
-from collections.abc import Iterable
-
 from isthmus.install import access, admission, network, papers, parts, workloads
 from isthmus.install.definitions import definitions
 from isthmus.install.values import Issuer, Trust, Values
@@ -35,16 +33,14 @@ def possible(namespace: str) -> list[JsonObject]:
     return [bare(one) for one in objects(most)]
 
 
-def superseded(wanted: Iterable[JsonObject]) -> list[JsonObject]:
-    """What other values may have made before, and is not ``wanted`` any more. What a cluster
-    trusts and signs with is not among it, nor is what holds other people's objects."""
-    wanted = list(wanted)
-    named = {identity(one) for one in wanted}
-    (namespace,) = {one["metadata"].get("namespace", "") for one in wanted} - {""}
+def superseded(values: Values) -> list[JsonObject]:
+    """What other values may have made before, and these do without. What a cluster trusts and
+    signs with is not among it, nor is what holds other people's objects."""
+    wanted = {identity(one) for one in objects(values)}
     return [
         one
-        for one in possible(namespace)
-        if identity(one) not in named and one["kind"] not in _KEPT
+        for one in possible(values.namespace)
+        if identity(one) not in wanted and one["kind"] not in _KEPT
     ]
 
 

@@ -6,13 +6,14 @@ is: the same command, typed again, goes on where the last one was interrupted.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from isthmus import install
 from isthmus.cli.applying import Change, applied, carried_out, rehearsed
 from isthmus.cli.installing import rights
 from isthmus.cli.installing.removing import is_ours, present, remove
 from isthmus.cli.joining.permissions import APPLY
-from isthmus.install import superseded
+from isthmus.install.values import Values
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.plain import KINDS
@@ -34,21 +35,22 @@ class NotServed(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Brings ``objects`` through ``client``, and tells ``say`` about each."""
+    """Brings what ``values`` say through ``client``, and tells ``say`` about each object."""
 
     client: Client
-    objects: Sequence[JsonObject] = field(repr=False)
+    values: Values
     say: Say
     clock: Clock
     force: bool = False
 
     async def run(self) -> None:
         """Bring all of them; raises whatever the server refuses the first of them with."""
-        await rights.check(self.client, self.objects, APPLY)
+        objects = install.objects(self.values)
+        await rights.check(self.client, objects, APPLY)
         old = [one for one in await self._superseded() if is_ours(one)]
         await rights.check(self.client, old, ("delete",))
-        tried = await self._rehearse()
-        for place, obj in enumerate(self.objects):
+        tried = await self._rehearse(objects)
+        for place, obj in enumerate(objects):
             change = await self._bring(obj, tried.get(place))
             self.say(obj, change.outcome)
             if obj["kind"] == DEFINITION:
@@ -64,13 +66,13 @@ class Delivery:
 
     async def _superseded(self) -> list[JsonObject]:
         """Return what an earlier installation has made and this one does without."""
-        return [one async for one in present(self.client, superseded(self.objects))]
+        return [one async for one in present(self.client, install.superseded(self.values))]
 
-    async def _rehearse(self) -> dict[int, Change]:
+    async def _rehearse(self, objects: Sequence[JsonObject]) -> dict[int, Change]:
         """Try what can be tried now: not what is in a namespace that is still to be made, nor
         bindings to roles that are."""
         found: dict[int, Change] = {}
-        for place, obj in enumerate(self.objects):
+        for place, obj in enumerate(objects):
             resource = KINDS[obj["kind"]]
             try:
                 found[place] = await rehearsed(self.client, resource, obj, force=self.force)

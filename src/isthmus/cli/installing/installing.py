@@ -88,7 +88,7 @@ async def _bring(where: Where, wanted: Meant, say: Say, *, force: bool) -> tuple
         installation.name(name, shown, "--cluster-name")
         present = await _present(client, namespace)
         values, chosen = wanted.beside(present, clock.utc())
-        await Delivery(client, room.objects(values), say, clock, force).run()
+        await Delivery(client, values, say, clock, force).run()
     return values, list(_notes(values, chosen, present))
 
 
