@@ -1,20 +1,21 @@
 """Two joined clusters as whoever has a kubeconfig sees them, with real controllers and Envoys."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import yaml
 
 from isthmus.apps.controller.carrying.plane import SITE
+from isthmus.apps.controller.run import Controller
 from isthmus.cli.checking.asking import Answer, Question, ask
 from isthmus.cli.checking.walking.walk import first_broken
 from isthmus.cli.where import Where
 from isthmus.embedded.fronts.kubeconfigs import kubeconfig
 from isthmus.embedded.fronts.server import serve
+from isthmus.embedded.machine.programs import Site
 from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
 from isthmus.install import access
 from isthmus.install.parts import ADMIN
@@ -35,10 +36,14 @@ from tests.support.waiting import eventually, until
 
 @dataclass
 class Stage:
-    """East, joined to west, and a kubeconfig with a context for each."""
+    """East, joined to west, and a kubeconfig with a context for each.
+
+    ``clocks`` are those that controllers start with, where they are not right.
+    """
 
     two: Pair
     where: Where
+    clocks: dict[str, Clock]
 
     async def why(self, service: str, **question: Json) -> Answer:
         return await ask(self.where, Question(service=service, **question))
@@ -73,18 +78,17 @@ async def staged(
     folder: Path,
     east: tuple[JsonObject, ...] = (),
     west: tuple[JsonObject, ...] = (),
-    clocks: dict[str, Clock] | None = None,
 ) -> AsyncIterator[Stage]:
-    """Start both clusters; ``clocks`` are those of their controllers, where they are not right."""
+    """Start both clusters, and join them."""
     anchor = create_anchor(MESH_DOMAIN, datetime.now(UTC))
-    known = clocks or {}
+    clocks: dict[str, Clock] = {}
 
-    def controlling(name: str) -> "partial[Json]":
-        return partial(controlled, admin_port=ADMIN, clock=known.get(name))
+    def controlling(of: Side, site: Site) -> AbstractAsyncContextManager[Controller]:
+        return controlled(of, site, admin_port=ADMIN, clock=clocks.get(of.name))
 
     async with (
-        side("east", anchor, *east, controlling=controlling("east")) as one,
-        side("west", anchor, *west, controlling=controlling("west")) as other,
+        side("east", anchor, *east, controlling=controlling) as one,
+        side("west", anchor, *west, controlling=controlling) as other,
         serve(one.cluster) as east_api,
         serve(other.cluster) as west_api,
     ):
@@ -97,7 +101,7 @@ async def staged(
         await other.grant("east")
         await eventually(lambda: _lets_in(other), within=20)
         await one.link(other)
-        made = Stage(Pair(one, other), Where(str(path), "east"))
+        made = Stage(Pair(one, other), Where(str(path), "east"), clocks)
         await made.relink(**await gateway(other))
         yield made
 

@@ -10,6 +10,7 @@ from zlib import crc32
 
 import pytest
 
+from isthmus.cli.checking import examining
 from isthmus.cli.checking.walking.walk import WAY
 from isthmus.core.listeners import FIRST, LAST
 from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
@@ -21,10 +22,12 @@ from isthmus.model.wire import JsonObject
 from isthmus.pki.anchor import create_anchor
 from isthmus.pki.issuer import create_issuer
 from isthmus.pki.keys import chain_pem, key_pem
+from isthmus.runtime.clock import SystemClock
 from tests.cli.checking.stage import Stage, gateway, staged
 from tests.dataplane.fleet import shared
 from tests.dataplane.joined import GRANTS, Side
 from tests.support.machine import deployment, headless, pod, service, stateful_set
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.sockets
 
@@ -90,6 +93,20 @@ async def test_all_is_well_by_whatever_name_it_is_asked(stage: Stage) -> None:
             (one.name, "ok") for one in answer.steps
         ], (name, answer.steps)
         assert len(answer.steps) == len(WAY)
+
+
+async def test_a_check_of_both_finds_nothing_wrong(stage: Stage) -> None:
+    async def amiss() -> list[tuple[str, str]]:
+        found = await examining.run(stage.where, examining.Wanted(others=("west",)))
+        assert len(found) > 30
+        return [(one.outcome, one.name) for one in found if one.outcome != "ok"]
+
+    # What was seeded on purpose is all that there is to say.
+    expected = [
+        ("warning", "link west mirrors every export"),
+        ("warning", "every mirror has a ready endpoint"),
+    ]
+    await until(amiss, lambda found: found == expected, within=20)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +246,34 @@ async def test_a_workload_that_is_down(
 ) -> None:
     async with stopped(stage.two.east if side == "east" else stage.two.west, workload):
         assert await stage.verdict("web-west") == (step, reason)
+
+
+@pytest.mark.e2e
+async def test_a_clock_that_is_wrong(stage: Stage) -> None:
+    stage.clocks["west"] = Late()
+    async with stopped(stage.two.west, "isthmus-controller"):
+        pass
+    assert await stage.verdict("web-west") == ("trust", "ClockSkew")
+    del stage.clocks["west"]
+    async with stopped(stage.two.west, "isthmus-controller"):
+        pass
+    assert (await stage.verdict("web-west"))[0] != "trust"
+
+
+class Late:
+    """A clock that is behind by more than certificates allow for."""
+
+    def __init__(self) -> None:
+        self._right = SystemClock()
+
+    def now(self) -> float:
+        return self._right.now()
+
+    def utc(self) -> datetime:
+        return self._right.utc() - timedelta(minutes=20)
+
+    async def sleep(self, seconds: float) -> None:
+        await self._right.sleep(seconds)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import msgspec
 
 from isthmus import __version__
 from isthmus.cli.checking.evidence.calls import Called, Case, Source, Target
-from isthmus.cli.checking.evidence.clusters import Before, Census
+from isthmus.cli.checking.evidence.clusters import Before, Census, Present
 from isthmus.cli.checking.evidence.objects import Container, Pod, PodSpec, PodStatus
 from isthmus.cli.checking.evidence.sites import ROLES, Replica, Site, Workload
 from isthmus.cli.checking.walking import meaning
@@ -292,10 +292,17 @@ def good() -> Case:
 # A cluster to be checked.
 
 
-def before(**changes: object) -> Before:
+def present(**changes: object) -> Present:
     given: dict[str, object] = {
         "namespace": namespace("isthmus"),
         "definitions": {one["metadata"]["name"]: one for one in definitions()},
+    }
+    return Present(**(given | changes))  # type: ignore[arg-type]  # as above
+
+
+def before(**changes: object) -> Before:
+    given: dict[str, object] = {
+        "present": present(),
         "lacking": (),
         "balanced": (gateway("east"),),
     }
@@ -309,7 +316,7 @@ def census(cluster: str = "east", **changes: object) -> Census:
     is_source = cluster == "east"
     given: dict[str, object] = {
         "site": site(cluster),
-        "before": before(),
+        "present": present(),
         "lacking": (),
         "gateway": gateway(cluster),
         "links": (to,) if is_source else (),

@@ -11,7 +11,7 @@ from isthmus.cli.checking.judging.joined import joined
 from isthmus.cli.checking.judging.linked import linked
 from isthmus.cli.checking.judging.mirrored import mirrored
 from isthmus.cli.checking.judging.trusted import trusted
-from isthmus.cli.checking.reading.census import before, census
+from isthmus.cli.checking.reading.census import before, census, present
 from isthmus.cli.checking.reading.reach import reached
 from isthmus.cli.joining.progress import Progress
 from isthmus.cli.where import Where
@@ -64,10 +64,11 @@ async def checked(where: Where, wanted: Wanted) -> list[Check]:
         found = list(here.checks)
         if here.client is None:
             return found
-        earlier = await before(here.client, wanted.namespace)
-        if wanted.is_before or not earlier.is_installed:
-            return [*found, *judge_before(earlier, wanted.namespace)]
-        own = await census(here.client, here.context, wanted.namespace, earlier)
+        client, space = here.client, wanted.namespace
+        there = await present(client, space)
+        if wanted.is_before or not there.is_installed:
+            return [*found, *judge_before(await before(client, space, there), space)]
+        own = await census(client, here.context, space, there)
         found += [*installed(own), *trusted(own.site), *linked(own), *mirrored(own)]
         for context in wanted.others:
             found += await _compared(where, own, context)
@@ -79,7 +80,6 @@ async def _compared(where: Where, own: Census, context: str) -> list[Check]:
     async with reached(where.kubeconfig, context) as there:
         if there.client is None:
             return [replace(one, group=f"{context}: {one.group}") for one in there.checks]
-        space = own.site.namespace
-        earlier = await before(there.client, space)
-        other = await census(there.client, there.context, space, earlier)
+        client, space = there.client, own.site.namespace
+        other = await census(client, there.context, space, await present(client, space))
         return list(joined(own, other))

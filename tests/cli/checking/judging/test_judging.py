@@ -94,13 +94,13 @@ DARK = worlds.mirrored(
     "found, outcome, name",
     [
         pytest.param(
-            census(before=worlds.before(definitions={})),
+            census(present=worlds.present(definitions={})),
             "error",
             "grants.isthmus.dev is defined as this version needs it",
             id="a kind is missing",
         ),
         pytest.param(
-            census(before=worlds.before(definitions=other_definition())),
+            census(present=worlds.present(definitions=other_definition())),
             "warning",
             "links.isthmus.dev is defined as this version needs it",
             id="a kind is of another version",
@@ -327,7 +327,7 @@ def test_what_may_not_be_looked_at_is_a_warning_and_no_error() -> None:
             lease=HIDDEN,
             replicas=(Replica("controller-0", HIDDEN, AT),),
         ),
-        before=worlds.before(
+        present=worlds.present(
             definitions={"links.isthmus.dev": HIDDEN, "grants.isthmus.dev": HIDDEN}
         ),
         lacking=HIDDEN,
@@ -426,8 +426,10 @@ def test_two_clusters_that_do_not_fit(one: Census, other: Census, outcome: str, 
         pytest.param(worlds.before(), [], id="again"),
         pytest.param(
             worlds.before(
-                namespace=None,
-                definitions=dict.fromkeys(["links.isthmus.dev", "grants.isthmus.dev"]),
+                present=worlds.present(
+                    namespace=None,
+                    definitions=dict.fromkeys(["links.isthmus.dev", "grants.isthmus.dev"]),
+                ),
                 balanced=(),
             ),
             [],
@@ -439,13 +441,15 @@ def test_two_clusters_that_do_not_fit(one: Census, other: Census, outcome: str, 
             id="a right is missing",
         ),
         pytest.param(
-            worlds.before(namespace=namespace("isthmus", terminating=True)),
+            worlds.before(present=worlds.present(namespace=namespace("isthmus", terminating=True))),
             [("error", "namespace isthmus can be used")],
             id="the namespace is going",
         ),
         pytest.param(
             worlds.before(
-                definitions={"links.isthmus.dev": {"metadata": {"name": "links.isthmus.dev"}}}
+                present=worlds.present(
+                    definitions={"links.isthmus.dev": {"metadata": {"name": "links.isthmus.dev"}}}
+                )
             ),
             [("error", "our kinds can be defined")],
             id="another product's kind",
@@ -457,8 +461,7 @@ def test_two_clusters_that_do_not_fit(one: Census, other: Census, outcome: str, 
         ),
         pytest.param(
             worlds.before(
-                namespace=HIDDEN,
-                definitions={"links.isthmus.dev": HIDDEN},
+                present=worlds.present(namespace=HIDDEN, definitions={"links.isthmus.dev": HIDDEN}),
                 lacking=HIDDEN,
                 balanced=HIDDEN,
             ),

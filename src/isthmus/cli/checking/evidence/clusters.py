@@ -30,13 +30,11 @@ class Right(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What there is, and what we may do, before an installation."""
+class Present:
+    """What there is of Isthmus, if anything."""
 
     namespace: Seen[Namespace | None]
     definitions: Mapping[str, Seen[JsonObject | None]]  # of our kinds, by name
-    lacking: Seen[tuple[str, ...]]  # rights of ours, a sentence each
-    balanced: Seen[tuple[Service, ...]]  # Services of type LoadBalancer
 
     @property
     def is_installed(self) -> bool:
@@ -46,11 +44,20 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What there is, and what we may do, before an installation."""
+
+    present: Present
+    lacking: Seen[tuple[str, ...]]  # rights of ours, a sentence each
+    balanced: Seen[tuple[Service, ...]]  # Services of type LoadBalancer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
     """A cluster in which Isthmus is installed, at least in part."""
 
     site: Site
-    before: Before
+    present: Present
     lacking: Seen[tuple[Right, ...]]  # rights of the controller
     gateway: Seen[Service | None]
     links: Seen[tuple[Link, ...]]

@@ -31,19 +31,19 @@ def _rights(found: Before) -> Check:
 
 def _namespace(found: Before, namespace: str) -> Check:
     name = f"namespace {namespace} can be used"
-    if isinstance(found.namespace, Unseen):
-        return warned(PRE, name, found.namespace.why, "you need to get namespaces")
-    if found.namespace is None:
+    if isinstance(found.present.namespace, Unseen):
+        return warned(PRE, name, found.present.namespace.why, "you need to get namespaces")
+    if found.present.namespace is None:
         return passed(PRE, name, "it will be created")
-    if found.namespace.metadata.deletion_timestamp is not None:
+    if found.present.namespace.metadata.deletion_timestamp is not None:
         return wrong(PRE, name, "it is being deleted", "wait until it is gone")
     return passed(PRE, name, "it exists")
 
 
 def _kinds(found: Before) -> Check:
     name = "our kinds can be defined"
-    there = [one for one in found.definitions.values() if isinstance(one, dict)]
-    unseen = [one for one in found.definitions.values() if isinstance(one, Unseen)]
+    there = [one for one in found.present.definitions.values() if isinstance(one, dict)]
+    unseen = [one for one in found.present.definitions.values() if isinstance(one, Unseen)]
     if unseen:
         return warned(PRE, name, unseen[0].why, "you need to get customresourcedefinitions")
     strangers = [one["metadata"]["name"] for one in there if not _is_ours(one)]

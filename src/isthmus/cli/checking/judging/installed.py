@@ -39,7 +39,7 @@ def _kinds(found: Census) -> Iterator[Check]:
     for ours in definitions():
         name = ours["metadata"]["name"]
         title = f"{name} is defined as this version needs it"
-        there = found.before.definitions.get(name)
+        there = found.present.definitions.get(name)
         if isinstance(there, Unseen):
             hint = "you need to get customresourcedefinitions"
             yield warned(INSTALLED, title, there.why, hint)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from isthmus.cli.checking.evidence.clusters import Before, Census
+from isthmus.cli.checking.evidence.clusters import Before, Census, Present
 from isthmus.cli.checking.evidence.objects import DEFINITIONS
 from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.cli.checking.reading import looks, rights
@@ -20,27 +20,34 @@ from isthmus.model.wire import JsonObject
 MOST_PROBED = 20  # links; a probe takes seconds if nobody answers
 
 
-async def before(client: Client, namespace: str) -> Before:
-    """Look at a cluster in which nothing need be there."""
+async def present(client: Client, namespace: str) -> Present:
+    """Look for an installation."""
     names = [one["metadata"]["name"] for one in definitions()]
     found = await looks.all_of(_definition(client, name) for name in names)
-    services = await looks.every(client, SERVICES)
-    return Before(
+    return Present(
         namespace=await _namespace(client, namespace),
         definitions=dict(zip(names, found, strict=True)),
+    )
+
+
+async def before(client: Client, namespace: str, there: Present) -> Before:
+    """Look at what an installation would meet."""
+    services = await looks.every(client, SERVICES)
+    return Before(
+        present=there,
         lacking=await rights.to_install(client, namespace),
         balanced=services if isinstance(services, Unseen) else _balanced(services),
     )
 
 
-async def census(client: Client, context: str, namespace: str, earlier: Before) -> Census:
-    """Look at all of an installation; ``earlier`` is what was seen when looking for one."""
+async def census(client: Client, context: str, namespace: str, there: Present) -> Census:
+    """Look at all of an installation; ``there`` is what was seen when looking for one."""
     found = await site(client, context, namespace)
     links = await looks.every(client, LINKS)
     ours = Selection(labels=f"{MANAGED_BY}={MANAGER}")
     return Census(
         site=found,
-        before=earlier,
+        present=there,
         lacking=await rights.of_controller(client, namespace),
         gateway=await _gateway(client, namespace),
         links=links,
