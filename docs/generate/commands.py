@@ -16,8 +16,7 @@ _CODES = (
     (main.FAILED, "refused, or not as it should be; trying again changes nothing"),
     (main.MISUSED, "typed wrongly; nothing was done"),
     (main.TRY_AGAIN, "it may work if it is tried again: something was not reached, or not ready"),
-    (main.INTERRUPTED, "interrupted by Ctrl-C"),
-    (main.TERMINATED, "ended by SIGTERM"),
+    (main.INTERRUPTED, "interrupted by Ctrl-C; by another signal: 128 and its number"),
 )
 
 
