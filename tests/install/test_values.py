@@ -112,6 +112,11 @@ def test_words(sets: tuple[str, ...], expected: Values) -> None:
             ),
             id="null takes a key away",
         ),
+        pytest.param(
+            {"a": "controller: {resources: {limits: null}}"},
+            replace(WEST, controller=Controller(resources=Resources(limits={}))),
+            id="or all of them",
+        ),
         pytest.param({"a": "gateway: null"}, WEST, id="a group of which nothing is said"),
         pytest.param(
             {"a": "egress: {tolerations: [{key: edge, operator: Exists}]}"},

@@ -125,6 +125,8 @@ def _merge(kind: type[msgspec.Struct], document: JsonObject, said: JsonObject) -
             inner = f"{path}.{key}".removeprefix(".")
             if path in maps and value is None:
                 below.pop(key, None)
+            elif inner in maps and value is None:
+                below[key] = {}
             elif isinstance(below.get(key), dict) and (value is None or isinstance(value, dict)):
                 merge(below[key], value or {}, inner)
             else:

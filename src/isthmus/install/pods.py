@@ -139,7 +139,7 @@ def _pod(values: Values, name: str, workload: Workload, more: JsonObject) -> Jso
         metadata["annotations"] = dict(workload.pod_annotations)
     chosen: dict[str, Json] = {
         "nodeSelector": dict(workload.node_selector),
-        "tolerations": msgspec.to_builtins(workload.tolerations),
+        "tolerations": [msgspec.to_builtins(one) for one in workload.tolerations],
         "priorityClassName": workload.priority_class_name,
         "imagePullSecrets": [{"name": one} for one in values.image.pull_secrets],
     }
