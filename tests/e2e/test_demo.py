@@ -1,11 +1,13 @@
 """The demo as a user runs it: as a process, by its kubeconfig, with real kubectl if found."""
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.embedded.machine.ports import permitted
+from isthmus.cli.where import Where
+from isthmus.embedded.machine.objects import PLAIN_PODS
+from isthmus.kube.requests import Selection
 from tests.support import kubectl
-from tests.support.processes import processes_in
+from tests.support.processes import children, processes_in
 
 pytestmark = pytest.mark.e2e
 
@@ -37,6 +41,24 @@ class Demo:
             done = self._ran(command)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def processes(self, cluster: str, name: str) -> list[int]:
+        """The processes of one of our own workloads."""
+        role = "controller" if name == "controller" else f"proxy --role {name}"
+        start = f"-m isthmus {role} --cluster-name {cluster} "
+        return [
+            number
+            for number, line in children(self.process.pid).items()
+            if start in line and "leash" not in line
+        ]
+
+    async def restarts(self, cluster: str, name: str) -> int:
+        """How often the one container of a workload was started again, if it is ready."""
+        async with Where(str(self.kubeconfig), cluster).connected() as client:
+            labels = f"app.kubernetes.io/name=isthmus-{name}"
+            found = await client.list(PLAIN_PODS, Selection(namespace="isthmus", labels=labels))
+        ((status,),) = (one["status"]["containerStatuses"] for one in found.objects)
+        return int(status["restartCount"]) if status["ready"] else 0
 
     def _ran(self, command: Sequence[str | Path]) -> "subprocess.CompletedProcess[str]":
         environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig), "NO_COLOR": "1"}
@@ -80,9 +102,23 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 def test_both_clusters_answer_and_know_who_they_are(running: Demo) -> None:
     identities = set()
     for context in ("east", "west"):
-        checked = running.run(ISTHMUS, "--context", context, "check")
+        checked = running.run(ISTHMUS, "--context", context, "check", "--wait", "60")
         identities |= set(re.findall(r"[0-9a-f]{8}-[0-9a-f-]{27}", checked))
     assert len(identities) == 2, "two clusters, two identities"
+
+
+@pytest.mark.parametrize("name", ["controller", "gateway"])
+def test_what_is_killed_comes_back_and_is_counted(running: Demo, name: str) -> None:
+    healthy = (ISTHMUS, "--context", "west", "check", "--wait", "60", "-o", "short")
+    running.run(*healthy)
+    (number,) = running.processes("west", name)
+    os.kill(number, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE
+    while asyncio.run(running.restarts("west", name)) != 1:
+        assert time.monotonic() < deadline
+    running.run(*healthy)
+    (after,) = running.processes("west", name)
+    assert after != number
 
 
 def test_two_demos_run_side_by_side_and_one_dies(tmp_path: Path) -> None:
@@ -107,7 +143,9 @@ def test_what_a_killed_demo_leaves_behind_goes_with_the_next_one(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name
+)
 def test_the_demo_stays_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
     with demo(tmp_path / "chosen") as running:
         assert running.kubeconfig.stat().st_mode & 0o777 == 0o600
@@ -120,15 +158,19 @@ def test_the_demo_stays_until_it_is_told_to_end(tmp_path: Path, number: signal.S
         assert processes_in(tmp_path) == []
 
 
-def test_a_story_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name
+)
+def test_a_story_that_is_broken_off_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen([ISTHMUS, "demo"], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         while b"get pods" not in process.stdout.readline():
             pass
-        process.send_signal(signal.SIGINT)
+        assert processes_in(tmp_path)
+        process.send_signal(number)
         process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert list(tmp_path.iterdir()) == []
     assert processes_in(tmp_path) == []
 
@@ -146,14 +188,10 @@ def test_kubectl_exports_a_service_and_its_pods_can_be_called_by_name(running: D
     for mirror in MIRRORS:
         running.run(*east, "wait", "--for=create", f"service/{mirror}", "--timeout=30s")
     # A mirror is there a moment before the egress listens for it.
-    answer = running.run(*(ISTHMUS, "demo", "call", "east/curl", url("nginx-set-4")), attempts=20)
-    assert answer.startswith("HTTP 200 OK\nWelcome, this is nginx-set-4\n")
+    call = ("curl", "-s", "http://nginx-set-4.nginx-svc-west")
+    for inside in ((ISTHMUS, "demo", "exec", "east/curl"), (*east, "exec", "curl")):
+        answer = running.run(*inside, "--", *call, attempts=20)
+        assert answer.startswith("Welcome, this is nginx-set-4\n")
     running.run(*west, "delete", "service", "nginx-svc")
     for mirror in MIRRORS:
         running.run(*east, "wait", "--for=delete", f"service/{mirror}", "--timeout=30s")
-
-
-def url(pod: str) -> str:
-    """The short name by which a pod of east knows one of west."""
-    port = permitted().at(80)
-    return f"http://{pod}.nginx-svc-west" + ("" if port == 80 else f":{port}")

@@ -42,7 +42,7 @@ FAILED = 1
 MISUSED = 2
 TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells do it
-TERMINATED = 143  # 128 + SIGTERM
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # what ends a command, and that its terminal is gone
 
 
 @click.group(
@@ -70,42 +70,44 @@ for command in (completion, gateways, services, stat, version):
 
 
 @contextmanager
-def _sigterm_as_ctrl_c(terminated: threading.Event) -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does, so that it ends what it started, and note it."""
+def _ended_as_by_ctrl_c(received: list[int]) -> Iterator[None]:
+    """Let signals end a command as Ctrl-C does, so that it ends what it started, and note them."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        terminated.set()
+        if number == signal.SIGHUP in received:
+            return  # a terminal that goes may say so twice; once is enough to end in good order
+        received.append(number)
         ctrl_c = signal.getsignal(signal.SIGINT)
         if callable(ctrl_c):
             ctrl_c(number, frame)
 
-    # Only the main thread may set handlers; and whoever has us ignore SIGTERM means it.
+    # Only the main thread may set handlers; and whoever has us ignore a signal means it.
     main_thread = threading.current_thread() is threading.main_thread()
-    if not main_thread or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    ours = [one for one in ENDING if main_thread and signal.getsignal(one) == signal.SIG_DFL]
+    if signal.SIGTERM in ours and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         # Shells let background jobs ignore Ctrl-C; but only where it has a handler does asyncio
         # cancel what runs, in good order, instead of being torn apart.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, end)
+    for number in ours:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code; every failure of ours is one line."""
-    terminated = threading.Event()
+    received: list[int] = []
     try:
-        with _sigterm_as_ctrl_c(terminated):
+        with _ended_as_by_ctrl_c(received):
             code = cli.main(arguments, prog_name="isthmus", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return MISUSED
     except (click.Abort, KeyboardInterrupt):
-        return TERMINATED if terminated.is_set() else INTERRUPTED
+        return 128 + received[0] if received else INTERRUPTED
     except IsthmusError as error:
         click.echo(f"isthmus: {' '.join(str(error).split())}", err=True)
         return TRY_AGAIN if isinstance(error, Transient) else FAILED

@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 from isthmus.embedded import seed
 from isthmus.embedded.access.deciding import Access
 from isthmus.embedded.access.reviews import REVIEWS
+from isthmus.embedded.api.executing import Execute
 from isthmus.embedded.api.serving import Api
 from isthmus.embedded.consequences import lifecycle
 from isthmus.embedded.faults.rules import Faults
@@ -63,6 +64,7 @@ class Cluster:
         self.access = Access(self.plane, admin_token=self.admin_token, wall=wall, domain=domain)
         self.api = Api(self.plane, self.access, lifecycle.settle, IPv4Network(pod_range))
         self.faults = Faults(self.api.handle, self.store)
+        self.execute: Execute | None = None  # runs commands inside of pods, where those run
         seed.furnish(self.plane)
         lifecycle.settle(self.plane)
 

@@ -1,4 +1,4 @@
-"""``isthmus demo``: two joined clusters on this machine, and calls made as their pods make them."""
+"""``isthmus demo``: two joined clusters on this machine, and commands run as their pods."""
 
 import sys
 from pathlib import Path
@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 def demo(ctx: click.Context, stay: bool | None, directory: Path | None) -> None:
     """Join two clusters on this machine: no root, no Docker, no Kubernetes.
 
-    Tells the whole story in about half a minute, with real Envoys and real certificates. On a
-    terminal the clusters stay until Ctrl-C. When they end, nothing of them is left.
+    Tells the whole story in about a minute, with the commands that you would type, real Envoys and
+    real certificates. On a terminal the clusters stay until Ctrl-C, for you to go on; else they are
+    cleaned up. When they end, nothing of them is left.
+
+    \b
+      isthmus demo
+      isthmus demo --once
+      isthmus -v demo --stay
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -38,23 +44,33 @@ def demo(ctx: click.Context, stay: bool | None, directory: Path | None) -> None:
     asyncio.run(staging.run(page, directory, stay=stays, verbose=verbose))
 
 
-@demo.command()
+@demo.command("exec", context_settings={"ignore_unknown_options": True})
 @click.argument("pod")
-@click.argument("url")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
-def call(where: "Where", pod: str, url: str) -> int:
-    """Call URL as POD does: by the names that it knows, from its own address.
+def execute(where: "Where", pod: str, command: tuple[str, ...]) -> int:
+    """Run COMMAND as POD of a demo: by the names that it knows, from its own address.
 
-    POD is a cluster and a name; the kubeconfig is the one that the demo has printed. Exits with
-    1 if the answer is a refusal, or if there is none.
+    POD is a cluster and a name; the kubeconfig is the one that the demo has printed. As pods share
+    this machine, its own programs would not see what a pod sees. There are built-in ones instead:
 
     \b
-      isthmus demo call east/curl http://nginx-set-0.nginx-svc-west
+      curl [-s] [-S] [-i] [-I] [-f] [-v] [-H HEADER] [-X METHOD] [-m SECONDS] URL
+      nslookup NAME
+      getent hosts NAME
+
+    `kubectl exec` runs the same. Exits as the command does.
+
+    \b
+      isthmus demo exec east/curl -- curl -i http://nginx-set-0.nginx-svc-west
+      isthmus demo exec east/curl -- nslookup nginx-svc-west
+      kubectl --context east exec curl -- curl http://nginx-set-0.nginx-svc-west
     """
     import asyncio
 
-    from isthmus.cli.showing import calling
+    from isthmus.cli.showing import executing
 
-    answer = asyncio.run(calling.from_outside(where.kubeconfig, pod, url))
-    click.echo(str(answer))
-    return 1 if answer.status >= 400 else 0
+    output = asyncio.run(executing.execute(where, pod, command))
+    click.echo(output.out, nl=False)
+    click.echo(output.err, nl=False, err=True)
+    return output.code

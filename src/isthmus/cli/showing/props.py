@@ -1,28 +1,11 @@
-"""The manifests that the demo's story applies: what users would write, in files of its folder."""
+"""The files that the demo's story uses: what users would write, in its folder."""
 
 from textwrap import dedent
 
-GRANT = dedent("""\
-    apiVersion: isthmus.dev/v1alpha1
-    kind: Grant
-    metadata:
-      name: east
-    spec:
-      cluster: east
-      from:
-        serviceAccounts: [default/curl]
-    """)
-
-_LINK = dedent("""\
-    apiVersion: isthmus.dev/v1alpha1
-    kind: Link
-    metadata:
-      name: west
-    spec:
-      gateway:
-        addresses: [{gateway}]
-      enableHeadlessServices: true
-      probe: {{period: 1s, timeout: 1s, failureThreshold: 2}}
+QUICK = dedent("""\
+    # Callers of this demo take no half a minute to leave.
+    gateway: {drain: 1, linger: 0}
+    egress: {drain: 1, linger: 0}
     """)
 
 NGINX = dedent("""\
@@ -74,7 +57,4 @@ _CALLER = dedent("""\
 
 CALLERS = "---\n".join(_CALLER.format(name=name) for name in ("curl", "stranger"))
 
-
-def link(gateway: str) -> str:
-    """The Link to west, whose gateway is at this address."""
-    return _LINK.format(gateway=gateway)
+FILES = {"quick.yaml": QUICK, "nginx.yaml": NGINX, "callers.yaml": CALLERS}

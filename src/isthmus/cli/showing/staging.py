@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,27 +13,24 @@ from shlex import quote
 
 import yaml
 
-from isthmus.cli import manifests
 from isthmus.cli.render import Style
 from isthmus.cli.showing import props, story
 from isthmus.cli.showing.kubectl import Kubectl
 from isthmus.cli.showing.shell import Shell
+from isthmus.cli.showing.stage import Stage
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.kubeconfigs import kubeconfig
 from isthmus.embedded.fronts.server import Served, serve
+from isthmus.embedded.machine import nginx
 from isthmus.embedded.machine.machine import Machine
-from isthmus.embedded.machine.ports import permitted
-from isthmus.embedded.machine.programs import PROGRAMS
-from isthmus.embedded.mesh import installed
+from isthmus.embedded.machine.programs import PROGRAMS, House
+from isthmus.embedded.mesh import inside
 from isthmus.embedded.mesh.blocks import claimed
-from isthmus.embedded.mesh.commands import Commands
-from isthmus.embedded.mesh.kinds import create
-from isthmus.embedded.mesh.mounts import ours
+from isthmus.embedded.mesh.lookups import name_server
+from isthmus.embedded.mesh.program import IMAGE, isthmus
 from isthmus.kube.client import Client
-from isthmus.kube.resources import SERVICES
+from isthmus.kube.plain import KINDS
 from isthmus.model.errors import Permanent
-from isthmus.model.names import GATEWAY
-from isthmus.model.objects import Key
 from isthmus.runtime.folders import private_folder
 
 CLUSTERS = ("east", "west")
@@ -62,35 +59,35 @@ class Page:
         self.write(self.style.bold(f"# {text}"))
         self.write("")
 
-    def typed(self, command: str) -> None:
-        """Show a command the way it would be typed."""
-        self.write(f"{self.style.faint('$')} {self.style.bold(command)}")
+    def typed(self, line: str) -> None:
+        """Show a command the way it would be typed, be it in several lines."""
+        shown = "\n".join(map(self.style.bold, line.split("\n")))
+        self.write(f"{self.style.faint('$')} {shown}")
 
 
 async def run(page: Page, directory: Path | None, *, stay: bool, verbose: bool) -> None:
     """Start the clusters, tell the story, and stay until a signal comes if that is wanted."""
     if sys.platform != "linux":
         raise OnlyLinux("the demo needs Linux, where all of 127.0.0.0/8 is this machine")
-    async with _served(directory) as site:
+    async with _running(directory, verbose) as site:
         page.say("Two Kubernetes clusters start on this machine, each with an API of its own:")
         for served in site.served:
             page.say(f"  {page.style.bold(served.cluster)}  {served.url}")
-        page.say("Whatever is printed below a command is what it has really answered.")
+        page.say(
+            "Their pods are processes, and their addresses are all in 127.0.0.0/8. Whatever is"
+        )
+        page.say("printed below a command is what it has really answered.")
         page.say()
-        stage = story.Stage(page, Shell(site.kubectl), permitted().at(80))
-        await story.trust(stage)
-        async with _running(site, verbose):
-            await story.installed(stage)
-            await _write_manifests(site)
-            await story.tell(stage)
-            if not stay:
-                page.say("That is all. Both clusters end now; to keep them: isthmus demo --stay")
-                return
-            await story.again(stage)
-            ended = _signalled()
-            _explain(stage, site)
-            await ended.wait()
-        page.say("Both clusters are gone, and so is the kubeconfig.")
+        stage = Stage(page, Shell(Kubectl(site.clusters, site.folder), site.kubeconfig))
+        await story.tell(stage)
+        if not stay:
+            await story.clean_up(stage)
+            page.say("That is all. Both clusters end now; to keep them: isthmus demo --stay")
+            return
+        ended = _signalled()
+        _explain(page, site)
+        await ended.wait()
+    page.say("Both clusters are gone, and so is the kubeconfig.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,69 +96,57 @@ class _Site:
 
     folder: Path
     kubeconfig: Path
-    clusters: tuple[Cluster, ...]
+    clusters: Mapping[str, Cluster]
     served: tuple[Served, ...]
-    kubectl: Kubectl
 
 
 @asynccontextmanager
-async def _served(directory: Path | None) -> AsyncIterator[_Site]:
-    """Two clusters that answer, and run nothing yet; everything of them is in one folder."""
+async def _running(directory: Path | None, verbose: bool) -> AsyncIterator[_Site]:
+    """Two clusters that answer and run pods; everything of them is in one folder."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(private_folder("isthmus-demo-"))
         block = stack.enter_context(claimed())
-        clusters = tuple(block.cluster(name, place) for place, name in enumerate(CLUSTERS))
-        clients = {one.name: Client(one.transport()) for one in clusters}
-        for one in clusters:
-            furniture = [installed.NAMESPACE, installed.name_server(one.service_range)]
-            await create(clients[one.name], [*manifests.definitions(), *furniture])
-        served = tuple([await stack.enter_async_context(serve(one)) for one in clusters])
+        for name, text in props.FILES.items():
+            (folder / name).write_text(text)
+        clusters = {name: block.cluster(name, place) for place, name in enumerate(CLUSTERS)}
+        served = [await stack.enter_async_context(_cluster(one)) for one in clusters.values()]
         path = stack.enter_context(_written(directory or folder, served))
-        yield _Site(folder, path, clusters, served, Kubectl(clients, folder))
+        for cluster, api in zip(clusters.values(), served, strict=True):
+            home = folder / cluster.name
+            home.mkdir()
+            house = House(folder=home, logs=None if verbose else home, api=api.url)
+            programs = {**PROGRAMS, **nginx.programs(), IMAGE: isthmus}
+            machine = Machine(cluster, programs=programs, house=house)
+            await stack.enter_async_context(machine)
+            cluster.execute = inside.executing(machine)
+        yield _Site(folder, path, clusters, tuple(served))
 
 
 @asynccontextmanager
-async def _running(site: _Site, verbose: bool) -> AsyncIterator[None]:
-    """Let both clusters run pods, our own first."""
-    async with AsyncExitStack() as stack:
-        for cluster in site.clusters:
-            client = site.kubectl.clients[cluster.name]
-            await create(client, installed.workloads(installed.deployment))
-            logs = None if verbose else site.folder
-            commands = Commands(cluster, site.kubeconfig, logs)
-            own = ours(cluster.name, client, commands.controller, commands.proxy, site.folder)
-            await stack.enter_async_context(Machine(cluster, programs={**PROGRAMS, **own}))
-        yield
-
-
-async def _write_manifests(site: _Site) -> None:
-    """Write the files that the story applies; the Link leads to where west's gateway is now."""
-    west = site.kubectl.clients["west"]
-    gateway = await west.get(SERVICES, Key(installed.SYSTEM, GATEWAY))
-    files = {
-        "grant-east.yaml": props.GRANT,
-        "link-west.yaml": props.link(gateway.spec.cluster_ip),
-        "nginx.yaml": props.NGINX,
-        "callers.yaml": props.CALLERS,
-    }
-    for name, text in files.items():
-        (site.folder / name).write_text(text)
+async def _cluster(cluster: Cluster) -> AsyncIterator[Served]:
+    """Serve a cluster whose name server can be found."""
+    service = name_server(cluster.service_range)
+    await Client(cluster.transport()).create(KINDS["Service"], service)
+    async with serve(cluster) as served:
+        yield served
 
 
 def _signalled() -> asyncio.Event:
     """From now on, signals end the stay in good order instead of breaking it off."""
     ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
     return ended
 
 
-def _explain(stage: story.Stage, site: _Site) -> None:
-    say, program = stage.page.say, _program()
+def _explain(page: Page, site: _Site) -> None:
+    say, program = page.say, _program()
     say("Both clusters are yours now. Their contexts are east and west; in another terminal:")
     say(f"  export KUBECONFIG={quote(str(site.kubeconfig))}")
-    say(f"  {program} demo call east/curl {stage.url('nginx-set-1.nginx-svc-west')}")
-    say(f"  {program} --context east check")
+    say(f"  {program} demo exec east/curl -- curl -s {story.POD.format('nginx-set-1')}")
+    say(f"  {program} --context east services")
+    say(f"  {program} --context east why nginx-set-1.nginx-svc-west")
     if shutil.which("kubectl"):
         say("  kubectl --context west scale statefulset nginx-set --replicas=2")
         say("  kubectl --context east get services --watch")

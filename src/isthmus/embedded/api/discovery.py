@@ -134,7 +134,8 @@ def _subresources(kind: Kind) -> Iterator[_Subresource]:
     if (kind.group, kind.name) == ("", "Namespace"):
         yield _Subresource("finalize", kind.name, ("update",))
     if (kind.group, kind.name) == ("", "Pod"):
-        yield _Subresource("proxy", "PodProxyOptions", ("get",))  # the only method of ours
+        yield _Subresource("exec", "PodExecOptions", ("get",))  # the only method of ours
+        yield _Subresource("proxy", "PodProxyOptions", ("get",))  # likewise
     if kind.has_scale:
         yield _Subresource("scale", "Scale", _WRITES, "autoscaling", "v1")
     if kind.has_status:

@@ -79,4 +79,5 @@ def serves(kind: Kind, subresource: str) -> bool:
         ("", "serviceaccounts", "token"),
         ("", "namespaces", "finalize"),
         ("", "pods", "proxy"),
+        ("", "pods", "exec"),
     )

@@ -15,6 +15,7 @@ from isthmus.embedded.access.principals import Attributes, User
 from isthmus.embedded.api import (
     deleting,
     discovery,
+    executing,
     listing,
     proxying,
     scaling,
@@ -24,6 +25,7 @@ from isthmus.embedded.api import (
 )
 from isthmus.embedded.api.answers import Answer, Form, answered, refused, success
 from isthmus.embedded.api.calls import BODY_LIMIT, Call, check_accepted, object_of
+from isthmus.embedded.api.executing import Execution
 from isthmus.embedded.api.proxying import Destination
 from isthmus.embedded.api.routing import Route, route
 from isthmus.embedded.api.writing import Written
@@ -60,7 +62,29 @@ class Api:
         except RecursionError:  # Only a body can be that deep, and nothing of it is stored yet.
             return refused(bad_request("the object is nested too deeply"))
 
+    def execution(self, request: Request) -> Execution:
+        """What a request for ``exec`` is about; raises ``Refusal`` if it may not be."""
+        call = self._call(request, None)
+        if not isinstance(call, Call) or call.route.subresource != "exec":
+            raise no_such_resource()
+        return executing.execution(self._plane, call, request.query)
+
     def _serve(self, request: Request, as_of: int | None) -> Answer | Destination:
+        call = self._call(request, as_of)
+        if isinstance(call, Answer):
+            return call
+        if call.route.subresource == "exec":
+            raise bad_request("Upgrade request required")
+        if call.route.subresource == "proxy":
+            return proxying.destination(self._plane, call, self._pods)
+        call.check_options()
+        check_accepted(call.headers.get("accept", ""))
+        answer = self._do(call)
+        self._settle(self._plane)
+        return answer
+
+    def _call(self, request: Request, as_of: int | None) -> Call | Answer:
+        """What a request asks for, if whoever sent it may; or a page that is not an object."""
         headers = {name.lower(): value for name, value in request.headers.items()}
         user = self._access.authenticate(headers, request.path)
         if len(request.body) > BODY_LIMIT:
@@ -82,13 +106,7 @@ class Api:
             as_of=as_of,
         )
         self._access.authorize(user, _attributes(call))
-        if found.subresource == "proxy":
-            return proxying.destination(self._plane, call, self._pods)
-        call.check_options()
-        check_accepted(headers.get("accept", ""))
-        answer = self._do(call)
-        self._settle(self._plane)
-        return answer
+        return call
 
     def _page(self, request: Request, headers: Mapping[str, str], user: User) -> Answer:
         """What is not an object: discovery, health, version."""
@@ -217,7 +235,7 @@ def _verb(method: str, found: Route, query: Mapping[str, str]) -> str:
             return "delete"
         case (("GET" | "PUT" | "PATCH"), ("" | "status" | "scale")):
             return _VERBS[method]
-        case "GET", "proxy":
+        case "GET", ("proxy" | "exec"):
             return "get"
         case "POST", "token":
             return "create"

@@ -18,8 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from isthmus.embedded.api.answers import Answer, refused
 from isthmus.embedded.api.calls import BODY_LIMIT
 from isthmus.embedded.cluster import Cluster
-from isthmus.embedded.faults.rules import Faults
-from isthmus.embedded.fronts import protobuf
+from isthmus.embedded.fronts import protobuf, sockets
 from isthmus.embedded.fronts.kubeconfigs import Entry, kubeconfig
 from isthmus.embedded.kinds.refusals import bad_request
 from isthmus.embedded.status import Refusal
@@ -58,7 +57,7 @@ async def serve(
 ) -> AsyncIterator[Served]:
     """Serve ``cluster`` until the context ends; port 0 lets the system choose a free one."""
     application = web.Application(client_max_size=BODY_LIMIT + 1)
-    application.router.add_route("*", "/{path:.*}", _Front(cluster.faults).answer)
+    application.router.add_route("*", "/{path:.*}", _Front(cluster).answer)
     # handler_cancellation ends a watch as soon as its client goes away.
     log.addFilter(_is_ours)
     runner = web.AppRunner(
@@ -116,11 +115,14 @@ def _abort(runner: web.AppRunner) -> None:
 class _Front:
     """Translates HTTP to requests of the API, and its answers back."""
 
-    def __init__(self, faults: Faults) -> None:
-        self._faults = faults
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._faults = cluster.faults
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         headers = _headers(request)
+        if sockets.is_upgrade(request):
+            return await self._execute(request, headers)
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
@@ -132,13 +134,7 @@ class _Front:
             )
         if headers.get("content-type", "").startswith(protobuf.CONTENT_TYPE):
             headers, body = _as_json(headers, body)
-        asked = Request(
-            method=request.method,
-            path=request.rel_url.raw_path,
-            query=tuple(request.rel_url.query.items()),
-            headers=headers,
-            body=body,
-        )
+        asked = _asked(request, headers, body)
         try:
             answer = await self._faults.handle(asked)
             if answer.stream is None:
@@ -149,6 +145,30 @@ class _Front:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response(status=503)
+
+    async def _execute(
+        self, request: web.Request, headers: Mapping[str, str]
+    ) -> web.StreamResponse:
+        """Run a command in a pod, and show what it prints."""
+        try:
+            wanted = self._cluster.api.execution(_asked(request, headers))
+            if self._cluster.execute is None:
+                raise Refusal(500, "InternalError", "no machine runs this cluster's pods")
+        except Refusal as refusal:
+            return _whole(refused(refusal), headers)
+        socket = await sockets.opened(request)
+        await sockets.show(socket, await self._cluster.execute(wanted))
+        return socket
+
+
+def _asked(request: web.Request, headers: Mapping[str, str], body: bytes = b"") -> Request:
+    return Request(
+        method=request.method,
+        path=request.rel_url.raw_path,
+        query=tuple(request.rel_url.query.items()),
+        headers=headers,
+        body=body,
+    )
 
 
 def _headers(request: web.Request) -> dict[str, str]:

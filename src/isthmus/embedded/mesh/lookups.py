@@ -3,11 +3,15 @@
 import asyncio
 import secrets
 import struct
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 
 from isthmus.embedded.machine.dns import INTERNET, A, packed_name
+from isthmus.embedded.machine.machine import DNS_OFFSET, DNS_PORT
 from isthmus.model.errors import Transient
+from isthmus.model.objects import Key
+from isthmus.model.wire import JsonObject
 
+NAME_SERVER = Key("kube-system", "kube-dns")  # as its Service is called in every cluster
 PATIENCE = 5.0  # seconds
 _HEADER = struct.Struct("!HHHHHH")
 _RECORD = struct.Struct("!HHHIH")  # a pointer to the name, then type, class, TTL and length
@@ -17,6 +21,16 @@ _CODE = 0x000F
 
 class NoNames(Transient):
     """The name server does not answer."""
+
+
+def name_server(service_range: str) -> JsonObject:
+    """The Service by which a cluster's name server is found."""
+    protocols = (("dns", "UDP"), ("dns-tcp", "TCP"))
+    ports = [{"name": name, "port": DNS_PORT, "protocol": one} for name, one in protocols]
+    return {
+        "metadata": {"name": NAME_SERVER.name, "namespace": NAME_SERVER.namespace},
+        "spec": {"clusterIP": str(IPv4Network(service_range)[DNS_OFFSET]), "ports": ports},
+    }
 
 
 class _Asked(asyncio.DatagramProtocol):

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from isthmus.cli.showing import story
-from isthmus.cli.showing.story import DoesNotHold, Stage
+from isthmus.cli.showing.stage import DoesNotHold, Outcome, Stage
 
 
 class Page:
@@ -20,25 +20,27 @@ class Page:
     def chapter(self, text: str) -> None:
         self.lines.append(text)
 
-    def typed(self, command: str) -> None:
-        self.lines.append(f"$ {command}")
+    def typed(self, line: str) -> None:
+        self.lines.append(f"$ {line}")
 
 
 class Scripted:
     """Answers whatever is typed, the last answer for ever."""
 
-    def __init__(self, answers: Sequence[str]) -> None:
+    def __init__(self, answers: Sequence[str], code: int) -> None:
         self._answers = list(answers)
+        self._code = code
         self.typed: list[str] = []
 
-    async def run(self, line: str) -> str:
+    async def run(self, line: str) -> Outcome:
         self.typed.append(line)
-        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        text = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return Outcome(text, self._code)
 
 
-def stage(*answers: str, port: int = 80) -> tuple[Stage, Page, Scripted]:
-    page, shell = Page(), Scripted(answers)
-    return Stage(page, shell, port), page, shell
+def stage(*answers: str, code: int = 0) -> tuple[Stage, Page, Scripted]:
+    page, shell = Page(), Scripted(answers, code)
+    return Stage(page, shell), page, shell
 
 
 async def test_a_question_is_asked_until_its_answer_holds_and_only_that_one_is_shown() -> None:
@@ -49,7 +51,7 @@ async def test_a_question_is_asked_until_its_answer_holds_and_only_that_one_is_s
 
 async def test_a_question_whose_answer_never_holds_shows_it_and_ends_the_story() -> None:
     made, page, _ = stage("no")
-    with pytest.raises(DoesNotHold, match=r"^ask: not what it should be after 60 s"):
+    with pytest.raises(DoesNotHold, match=r"^ask: not what it should be after 60 s; `isthmus -v"):
         await made.see("ask", lambda answer: answer == "yes")
     assert page.lines == ["$ ask", "no", ""]
 
@@ -61,17 +63,26 @@ async def test_what_is_done_is_done_once_and_has_to_say_so() -> None:
     assert shell.typed == ["do"]
 
 
-async def test_a_port_that_was_moved_is_part_of_the_url_that_is_called() -> None:
-    moved, _, shell = stage("yes", port=64080)
-    await moved.call("curl", "nginx-set-0", lambda answer: answer == "yes")
-    (typed,) = shell.typed
-    assert typed == (
-        "isthmus demo call east/curl "
-        "http://nginx-set-0.nginx-svc-west.default.svc.east.cluster.local:64080"
-    )
+async def test_what_is_done_has_to_succeed_whatever_it_says() -> None:
+    made, page, _ = stage("service/web created", code=3)
+    with pytest.raises(DoesNotHold, match=r"^do: it has ended with 3"):
+        await made.do("do", "service/web created")
+    assert page.lines == ["$ do", "service/web created", ""]
 
 
-@pytest.mark.parametrize("part", [story.trust, story.installed, story.tell, story.again])
+@pytest.mark.parametrize(
+    "part",
+    [
+        story.install,
+        story.join,
+        story.export,
+        story.refuse,
+        story.stop,
+        story.grow,
+        story.clean_up,
+        story.tell,
+    ],
+)
 async def test_no_part_of_the_story_is_told_where_nothing_happens(
     part: Callable[[Stage], Awaitable[None]],
 ) -> None:
