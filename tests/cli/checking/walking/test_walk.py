@@ -289,6 +289,12 @@ FAULTS = [
         "ClockSkew",
     ),
     (
+        "a controller without certificate",
+        source(probe=failing("NoAuthority", "this controller has no certificate")),
+        "trust",
+        "NoIdentity",
+    ),
+    (
         "somebody else answers",
         source(probe=failing("Untrusted", "x: who answers there does not prove to be west")),
         "trust",
@@ -489,8 +495,10 @@ BY_SOURCE = [
     "change, step, reason", [pytest.param(*fault[1:], id=fault[0]) for fault in BY_SOURCE]
 )
 def test_what_the_source_alone_knows(change: Change, step: str, reason: str) -> None:
-    case = replace(change(good()), target=HIDDEN)
-    found = first_broken(walk(case))
+    case = change(good())
+    if case.condition("Connected") != good().condition("Connected"):
+        case = source(probe=None)(case)  # nobody has just met the gateway
+    found = first_broken(walk(replace(case, target=HIDDEN)))
     assert found is not None
     assert (found.name, found.reason) == (step, reason), found
 
@@ -563,3 +571,10 @@ def test_a_mirror_of_a_former_link_is_not_this_links() -> None:
     broken = first_broken(walk(source(mirror=other, stand_in=other)(case)))
     assert broken is not None
     assert (broken.name, broken.reason) == ("mirror", "NameTaken")
+
+
+def test_what_a_link_says_of_yesterday_is_not_believed_over_a_probe_of_now() -> None:
+    said = {"Connected": ("False", "TLSVerify", "x: certificate has expired")}
+    found = first_broken(walk(linked(said=said)(good())))
+    assert found is not None
+    assert (found.name, found.reason) == ("catalogue", "TLSVerify")

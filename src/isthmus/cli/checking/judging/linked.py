@@ -61,7 +61,15 @@ def _followed(found: Census, link: Link, known: dict[str, Condition]) -> Check:
         return passed(LINKED, title, counted(link.status.mirrors or 0, "mirror"))
     trouble = connected if connected.status != "True" else synced or connected
     detail = f"{trouble.reason}: {trouble.message}{_stale(found, link)}"
+    probe = found.probes.get(link.cluster)
+    if trouble.reason in FICKLE and isinstance(probe, Probe) and _is_answered(probe):
+        hint = "its gateway answers by now, and it is tried again within a minute: --wait 60"
+        return wrong(LINKED, title, detail, hint)
     return wrong(LINKED, title, detail, _hint(trouble))
+
+
+def _is_answered(probe: Probe) -> bool:
+    return any(one.answered for one in probe.attempts)
 
 
 def _stale(found: Census, link: Link) -> str:

@@ -3,7 +3,7 @@
 from isthmus.cli.checking.evidence.calls import Case, Source
 from isthmus.cli.checking.evidence.sites import Site, Unseen
 from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
-from isthmus.cli.checking.walking.trusting import DISTRUST
+from isthmus.cli.checking.walking.trusting import DISTRUST, NAMELESS
 from isthmus.model.links import Link
 from isthmus.model.names import CONTROLLER, GATEWAY
 from isthmus.model.pages import Probe
@@ -102,8 +102,8 @@ def _probed(case: Case, found: Link, probe: Probe) -> Step:
     if not probe.attempts:
         detail = f"no address of the gateway is known: {_where(found)}"
         return broken(GATE, "NoAddress", detail, _rename(found))
-    if all(one.reason in DISTRUST for one in probe.attempts):
-        return ok(GATE, "somebody answers there; who it is, is a question of trust")
+    if all(one.reason in DISTRUST | NAMELESS for one in probe.attempts):
+        return unknown(GATE, "whether it is reached is not known before there is trust")
     detail = "; ".join(one.message or one.reason for one in probe.attempts)
     return broken(GATE, "GatewayUnreachable", detail, _open(case, found))
 
@@ -123,16 +123,22 @@ def catalogue(case: Case) -> Step:
     since = found.status.stale_since
     stale = f" (not followed since {since})" if since else ""
     if connected is not None and connected.status == "False":
-        fix = f"is the controller of {case.there} running? isthmus check there tells more"
-        if connected.reason == "Forbidden":
-            fix = "a Grant that is new counts within seconds: ask again in a moment"
-        detail = f"{connected.message}{stale}"
+        detail, fix = f"{connected.message}{stale}", _again(case, connected.reason)
         return broken(CATALOGUE, connected.reason or "NotConnected", detail, fix)
     if synced is None or synced.status != "True":
         detail = f"{synced.message if synced else 'it was not read yet'}{stale}"
         fix = "wait for its first complete reading; the Link's conditions say what it waits for"
         return broken(CATALOGUE, "NotSynced", detail, fix)
     return ok(CATALOGUE, synced.message)
+
+
+def _again(case: Case, reason: str) -> str:
+    """What to do about a catalogue that is not followed although nothing seems to be in its way."""
+    if reason == "Forbidden":
+        return "a Grant that is new counts within seconds: ask again in a moment"
+    if isinstance(case.target, Unseen):
+        return f"is the controller of {case.there} running? isthmus check there tells more"
+    return f"it is tried again within a minute; if it stays so, the log of {case.here} says more"
 
 
 def probe(case: Case) -> Step:

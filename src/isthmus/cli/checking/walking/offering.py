@@ -133,7 +133,8 @@ def _judged(case: Case, target: Target, grants: tuple[Grant, ...]) -> Step:
     if not covering:
         names = ", ".join(sorted(name for name, one in permits.items() if one))
         detail = f"no Grant for {case.here} is about {key}; there is: {names}"
-        return broken(GRANT, "NotGranted", detail, _allow(case))
+        more = f" --name {case.here}-{key.name} --to-service {key}"
+        return broken(GRANT, "NotGranted", detail, _allow(case, more))
     if not any(one != Callers() for one in covering.values()):
         detail = f"Grant {min(covering)} names nobody of {case.here} who may call"
         return broken(GRANT, "NobodyGranted", detail, "name callers under from, or leave it out")
@@ -152,9 +153,9 @@ def _callers(case: Case, covering: dict[str, Callers]) -> Step:
     if who in exact or any(who.startswith(one) for one in prefixes):
         return ok(GRANT, f"by {', '.join(sorted(covering))}, for {who}")
     detail = f"the Grants of {case.there} let {allowed} call {case.called.export}, but not {who}"
-    return broken(
-        GRANT, "AccountNotGranted", detail, _allow(case, f" --from-service-account {account}")
-    )
+    # Under a name of its own: one of the same name would take the place of what is there.
+    more = f" --name {case.here}-{name} --from-service-account {account}"
+    return broken(GRANT, "AccountNotGranted", detail, _allow(case, more))
 
 
 def _allow(case: Case, more: str = "") -> str:

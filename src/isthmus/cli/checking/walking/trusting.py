@@ -12,7 +12,7 @@ from isthmus.apps.controller.certifying.trust import Unusable
 from isthmus.cli.checking.evidence.calls import Case
 from isthmus.cli.checking.evidence.sites import Site, Unseen
 from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
-from isthmus.model.pages import Attempt, Probe
+from isthmus.model.pages import Probe
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.facts import untimely
 from isthmus.pki.keys import fingerprint
@@ -20,7 +20,8 @@ from isthmus.pki.shape import LEEWAY
 from isthmus.pki.verify import Untrusted, anchor_of
 
 TRUST = "trust"
-DISTRUST = frozenset({"TLSVerify", "Untrusted"})  # reasons, of a Link or of a probe
+# Reasons, of a Link or of a probe: who answers is not believed; who asks has no certificate.
+DISTRUST, NAMELESS = frozenset({"TLSVerify", "Untrusted"}), frozenset({"NoIdentity", "NoAuthority"})
 
 _CLOCKS = "set both clocks right (NTP); certificates are not valid before they are made"
 _ANCHOR = "put both clusters under one anchor: isthmus trust rotate, or isthmus trust issue"
@@ -123,27 +124,24 @@ def _unheard(name: str, judge: str, other: Site, above: str) -> Step | None:
 
 def _told(case: Case) -> Step | None:
     """What those say who have tried to connect."""
-    words = list(_words(case))
+    for reason, message in _words(case):
+        if reason in NAMELESS:
+            return broken(TRUST, "NoIdentity", message, _reissue(case.here))
+        if reason in DISTRUST:
+            return _distrust(case, message)
+    return None
+
+
+def _words(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield why no gateway was met: just now, and by the Link's word; nothing if one was."""
+    if not isinstance(case.source, Unseen) and isinstance(case.source.probe, Probe):
+        attempts = case.source.probe.attempts
+        if any(one.answered for one in attempts):
+            return
+        yield from ((one.reason, one.message) for one in attempts)
     connected = case.condition("Connected")
     if connected is not None and connected.status == "False":
-        if connected.reason == "NoIdentity":
-            return broken(TRUST, "NoIdentity", connected.message, _reissue(case.here))
-        if connected.reason in DISTRUST:
-            words.append(connected.message)
-    return _distrust(case, words[0]) if words else None
-
-
-def _words(case: Case) -> Iterator[str]:
-    """Yield why gateways were not believed just now; nothing if one of them was."""
-    if isinstance(case.source, Unseen) or not isinstance(case.source.probe, Probe):
-        return
-    attempts = case.source.probe.attempts
-    if not any(one.answered for one in attempts):
-        yield from (one.message for one in attempts if _is_distrust(one))
-
-
-def _is_distrust(one: Attempt) -> bool:
-    return one.reason in DISTRUST
+        yield connected.reason, connected.message
 
 
 def _distrust(case: Case, message: str) -> Step:
