@@ -50,10 +50,14 @@ def stage(
 def bare(stage: Stage) -> Stage:
     """Both clusters without Isthmus, whatever the story before left."""
     for context in BOTH:
-        if "isthmus" in stage.names(context, "namespaces"):
-            for other in BOTH:
-                stage.shell(f"isthmus --context {context} unlink {other} --apply --force")
-            stage.isthmus(context, "uninstall", "--apply")
+        crds = stage.names(context, "customresourcedefinitions")
+        if "links.isthmus.dev" in crds:
+            for link in stage.names(context, "links"):
+                stage.isthmus(context, "unlink", link, "--apply")
+            stage.kubectl(context, "delete", "grants", "--all")
+        stage.isthmus(context, "uninstall", "--apply")
+    for context in BOTH:
+        stage.kubectl(context, "wait", "--for=delete", "namespace/isthmus", "--timeout=120s")
     return stage
 
 

@@ -39,5 +39,5 @@ def diagnosis(stage: Stage) -> Iterator[str]:
             for page in PAGES
         ]
         for command in commands:
-            answer = stage.shell(command, timeout=60).output.splitlines()
+            answer = stage.shell(command, timeout=60).all.splitlines()
             yield "\n".join([f"$ {command}", *answer[-LINES:], ""])

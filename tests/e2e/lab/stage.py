@@ -26,12 +26,17 @@ class Ran:
     command: str
     code: int
     output: str
+    errors: str  # what it said beside: progress, warnings, what went wrong
 
     @property
     def well(self) -> str:
         """What it printed, if it went well."""
-        assert self.code == 0, f"$ {self.command}\n{self.output}(exit code {self.code})"
+        assert self.code == 0, f"$ {self.command}\n{self.all}(exit code {self.code})"
         return self.output
+
+    @property
+    def all(self) -> str:
+        return self.output + self.errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,12 @@ class Stage:
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=timeout,
             check=False,
         )
-        return Ran(command, done.returncode, done.stdout)
+        return Ran(command, done.returncode, done.stdout, done.stderr)
 
     def run(self, *words: str, timeout: float = 300) -> str:
         """Run one command that has to go well."""

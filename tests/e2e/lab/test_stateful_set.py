@@ -63,7 +63,7 @@ def test_names_come_and_go_with_pods_and_siblings_keep_their_addresses(db: Stage
     assert shrunk == {name: before[name] for name in of(1)}
     answers(db, "db-0")
     gone = db.curl("east", "client", f"http://{NAMES.format(pod='db-1')}")
-    assert "Could not resolve host" in gone.output
+    assert "Could not resolve host" in gone.errors
 
 
 def test_a_pod_that_is_born_again_elsewhere_keeps_its_name(db: Stage) -> None:
