@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from isthmus.model.errors import Permanent
@@ -89,6 +89,20 @@ def processes(cluster: Cluster) -> Iterator[tuple[int, int]]:
         numbers = next(line for line in status.splitlines() if line.startswith("NSpid:"))
         _, *all_numbers = numbers.split()
         yield int(folder.name), int(all_numbers[1]) if len(all_numbers) > 1 else 0
+
+
+def contained(cluster: Cluster, words: Sequence[str]) -> list[int]:
+    """The processes in the cluster's pods whose command has all these words in it."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            groups = (folder / "cgroup").read_text()
+            command = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it went while we looked
+        if f":{cluster.cgroup}/" in groups and {word.encode() for word in words} <= set(command):
+            found.append(int(folder.name))
+    return found
 
 
 def _kill(pid: int) -> None:

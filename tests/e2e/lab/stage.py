@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import TypeVar
 
 from isthmus.model.wire import Json
 from lab.clusters import KUBECONFIG, ROOT, Cluster
+from lab.node.boot import contained
 
 T = TypeVar("T")
 
@@ -61,8 +63,7 @@ class Stage:
             env=environment,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
             timeout=timeout,
             check=False,
@@ -93,6 +94,16 @@ class Stage:
         """Call from a pod; what goes wrong is part of the answer."""
         words = ("kubectl", "--context", context, "exec", pod, "--", "curl", "-sS", "-m", "5")
         return self.shell(" ".join(map(quoted, (*words, *options, url))))
+
+    def cluster(self, context: str) -> Cluster:
+        return next(one for one in self.clusters if one.name == context)
+
+    def kill(self, context: str, *words: str) -> None:
+        """SIGKILL what runs in a pod with these words in its command; it must be there."""
+        pids = contained(self.cluster(context), words)
+        assert pids, f"nothing in {context} runs {' '.join(words)}"
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
 
     def names(self, context: str, kind: str, *words: str) -> list[str]:
         found = self.kubectl(context, "get", kind, *words, "-o", "name").split()

@@ -1,0 +1,74 @@
+"""Calls without a pause, from a pod: what a user of the mirrors would notice of any trouble."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tests.e2e.lab import objects
+from tests.e2e.lab.stage import Stage, until
+
+# Each line that the pod logs is a call: on a connection of its own, or on one that is kept. The log
+# is there for whoever asks later, when there is an API server again.
+CALLS = """\
+say='%{http_code} %{num_connects} %{time_total} %{errormsg}'
+call() { kind=$1; shift; curl -s -m 5 -o /dev/null -w "$kind $say\\n" "$@"; }
+(while true; do call kept --rate 10/s 'URL/?[1-100000]'; sleep 0.1; done) &
+while true; do call new URL; sleep 0.1; done
+"""
+LINE = re.compile(r"^(new|kept) (\d{3}) (\d+) ([\d.]+) ?(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    kept: bool  # whether it could use a connection that was there
+    status: int  # 0: no answer
+    connects: int
+    seconds: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    stage: Stage
+    pod: str
+
+    def calls(self) -> list[Call]:
+        """All calls so far."""
+        text = self.stage.kubectl("east", "logs", self.pod)
+        found = filter(None, map(LINE.match, text.splitlines()))
+        return [
+            Call(one[1] == "kept", int(one[2]), int(one[3]), float(one[4]), one[5]) for one in found
+        ]
+
+    def goes_on(self, *, for_calls: int = 20) -> None:
+        """Wait until that many further calls of each kind have gone well, one after the other."""
+        before = len(self.calls())
+
+        def both_well(calls: list[Call]) -> bool:
+            new = calls[before:]
+            last = [[one for one in new if one.kept == kept][-for_calls:] for kept in (True, False)]
+            return all(len(some) == for_calls and well(some) for some in last)
+
+        until(self.calls, both_well)
+
+
+def well(calls: list[Call]) -> bool:
+    return failed(calls) == []
+
+
+def failed(calls: list[Call]) -> list[Call]:
+    return [call for call in calls if call.status != 200]
+
+
+@contextmanager
+def load(stage: Stage, url: str, pod: str = "load") -> Iterator[Load]:
+    """Call ``url`` from a pod of east, about ten times a second in each of two ways."""
+    stage.apply("east", objects.caller(pod, CALLS.replace("URL", url)))
+    try:
+        stage.kubectl("east", "wait", "--for=condition=Ready", f"pod/{pod}", "--timeout=120s")
+        begun = Load(stage, pod)
+        begun.goes_on()
+        yield begun
+    finally:
+        stage.kubectl("east", "delete", "pod", pod)
