@@ -11,14 +11,12 @@ from typing import NamedTuple, TypeVar
 import aiohttp
 
 from isthmus.embedded.machine.objects import PODS
-from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
-from isthmus.embedded.mesh.waiting import listens
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import SERVICES
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from tests.dataplane.joined import LINKS, Pair, Side, pair
-from tests.support import machine as machines
+from tests.dataplane.workloads import SYSTEM, Times, create, pod
 from tests.support.waiting import until
 
 T = TypeVar("T")
@@ -27,14 +25,7 @@ _SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
-class Times(NamedTuple):
-    """Seconds that a proxy which ends gives its callers, and those who are still to come."""
-
-    drain: float = 2.0
-    linger: float = 0.5
-
-
-TIMES = Times()
+TIMES = Times(drain=2.0, linger=0.5)
 
 
 class Sample(NamedTuple):
@@ -45,13 +36,7 @@ class Sample(NamedTuple):
 
 async def start(side: Side, role: str, name: str, times: Times = TIMES) -> None:
     """Start one of our workloads beside others of its role, and wait until it is ready."""
-    workload = f"isthmus-{role}"
-    pod = machines.pod(name, f"isthmus.dev/{role}", serviceAccountName=workload)
-    pod["metadata"]["labels"] = {"app": workload}
-    env = [{"name": key.upper(), "value": str(value)} for key, value in times._asdict().items()]
-    ports = [{"containerPort": port} for port in WORKLOADS[workload].values()]
-    pod["spec"]["containers"][0] |= {"ports": ports, "env": env}
-    await side.kubectl.create(pod, namespace=SYSTEM)
+    await create(side.client, [pod(side.cluster, f"isthmus-{role}", name, times)])
 
     async def ready() -> bool:
         return (await side.client.get(PODS, Key(SYSTEM, name))).is_ready
@@ -74,6 +59,15 @@ async def replace(side: Side, role: str, old: str, new: str, times: Times = TIME
     """Let a proxy take another one's place, as a rollout does it."""
     await start(side, role, new, times)
     await stop(side, old)
+
+
+async def listens(address: str, port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(address, port)
+    except OSError:
+        return False
+    writer.transport.abort()
+    return True
 
 
 async def served(side: Side, *mirrors: str) -> None:

@@ -4,39 +4,42 @@ Everything runs as pods of embedded clusters, on loopback addresses.
 """
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.run import Controller
-from isthmus.apps.proxy import config as proxy
-from isthmus.apps.proxy.run import run as launch
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.machine.machine import Machine
 from isthmus.embedded.machine.objects import PODS
 from isthmus.embedded.machine.programs import PROGRAMS, Programs, Site
-from isthmus.embedded.mesh.installed import NAMESPACE, SYSTEM, WORKLOADS, pod, workloads
-from isthmus.embedded.mesh.kinds import KINDS, create
-from isthmus.embedded.mesh.mounts import ours
+from isthmus.embedded.mesh.program import IMAGE
+from isthmus.install.parts import ADMIN
 from isthmus.kube.client import Client
+from isthmus.kube.plain import KINDS
 from isthmus.kube.requests import Selection
 from isthmus.model.identities import MESH_DOMAIN
-from isthmus.model.names import ANCHORS, EXPORTED, ISSUER, TRUST
+from isthmus.model.names import EXPORTED
 from isthmus.model.objects import Key
 from isthmus.model.wire import Json, JsonObject
-from isthmus.pki import bundle
 from isthmus.pki.anchor import create_anchor
-from isthmus.pki.issuer import create_issuer
 from isthmus.pki.keys import Pair as Signer
-from isthmus.pki.keys import chain_pem, key_pem
 from isthmus.runtime.clock import Clock, SystemClock
+from tests.dataplane.workloads import (
+    SYSTEM,
+    WORKLOADS,
+    carrying,
+    create,
+    installed,
+    pod,
+    trust,
+    words,
+)
 from tests.support import machine as machines
-from tests.support.definitions import PLURALS, definition
 from tests.support.machine import Admin, Reply
 from tests.support.waiting import until
 
@@ -94,12 +97,12 @@ class Side:
 
     async def start(self, name: str) -> None:
         """Start one of our own workloads."""
-        await create(self.client, [pod(name)])
+        await create(self.client, [pod(self.cluster, name)])
 
     async def stop(self, name: str) -> None:
         """End one of our own workloads, and wait until it is gone."""
         await self.client.delete(PODS, Key(SYSTEM, name))
-        await self.until_up(*(WORKLOADS.keys() - {name}))
+        await self.until_up(*(WORKLOADS - {name}))
 
     async def link(self, other: "Side") -> None:
         gateway = other.machine.pod("isthmus-gateway", SYSTEM).status.pod_ip
@@ -143,8 +146,13 @@ async def side(
     """
     cluster = machines.cluster(name)
     made = Side(cluster, machines.admin(cluster))
-    await create(made.client, [*map(definition, PLURALS), NAMESPACE, *_trust(name, anchor)])
-    await create(made.client, [*workloads(pod), *objects])
+    await create(made.client, [*installed(cluster, trust(name, anchor)), *objects])
+
+    @asynccontextmanager
+    async def isthmus(site: Site) -> AsyncIterator[None]:
+        told = await words(site)
+        async with controller(site) if told[0] == "controller" else carrying(told):
+            yield
 
     @asynccontextmanager
     async def controller(site: Site) -> AsyncIterator[None]:
@@ -157,29 +165,13 @@ async def side(
             made.replicas.remove(replica)
             await replica.end()
 
-    own = ours(name, made.client, controller, _carrying)
-    async with Machine(cluster, programs={**programs, **own}) as made.machine:
+    async with Machine(cluster, programs={**programs, IMAGE: isthmus}) as made.machine:
         yield made
 
 
 @asynccontextmanager
-async def _carrying(config: proxy.Config, site: Site) -> AsyncIterator[None]:
-    """A proxy's launcher in this process, where it starts sooner than in one of its own."""
-    told = {one.name: float(one.value) for one in site.container.env}
-    drain, linger = told.get("DRAIN", config.drain), told.get("LINGER", config.linger)
-    stop = asyncio.Event()
-    own = replace(config, drain=drain, linger=linger)
-    task = asyncio.create_task(launch(own, SystemClock(), stop))
-    try:
-        yield
-    finally:
-        stop.set()
-        await task
-
-
-@asynccontextmanager
 async def controlled(
-    made: Side, site: Site, *, admin_port: int | None = None, clock: Clock | None = None
+    made: Side, site: Site, *, admin_port: int | None = ADMIN, clock: Clock | None = None
 ) -> AsyncIterator[Controller]:
     """A controller at the pod's address."""
     config = Config(
@@ -202,18 +194,6 @@ async def controlled(
         await asyncio.wait({task})
         await client.close()
     await task
-
-
-def _trust(cluster: str, anchor: Signer) -> tuple[JsonObject, JsonObject]:
-    """The issuer of a cluster, and whom it trusts."""
-    issuer = create_issuer(anchor, cluster, MESH_DOMAIN, datetime.now(UTC))
-    secret = {"tls.crt": chain_pem(issuer.certificate), "tls.key": key_pem(issuer.key)}
-    data = {name: base64.b64encode(value).decode() for name, value in secret.items()}
-    trusted = {ANCHORS: bundle.of([anchor.certificate]).pem().decode()}
-    return (
-        {"kind": "Secret", "metadata": {"name": ISSUER, "namespace": SYSTEM}, "data": data},
-        {"kind": "ConfigMap", "metadata": {"name": TRUST, "namespace": SYSTEM}, "data": trusted},
-    )
 
 
 @dataclass

@@ -8,10 +8,11 @@ from random import Random
 
 import pytest
 
-from tests.dataplane.fleet import Times, fleet, replace, start
+from tests.dataplane.fleet import fleet, replace, start
 from tests.dataplane.joined import Pair, Side
 from tests.dataplane.load import running
 from tests.dataplane.loaded import EAST, OTHERS, scale, under_load, west
+from tests.dataplane.workloads import Times
 from tests.support.machine import pod
 
 pytestmark = [pytest.mark.real, pytest.mark.sockets, pytest.mark.e2e]

@@ -21,14 +21,13 @@ from isthmus.apps.controller.metrics import registry
 from isthmus.embedded.machine.programs import PROGRAMS, Site
 from isthmus.embedded.machine.records import Unresolved
 from isthmus.embedded.machine.streams import connect, listening
-from isthmus.embedded.mesh.installed import SYSTEM
-from isthmus.embedded.mesh.mounts import DRAIN
 from isthmus.model.names import EXPORTED
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from isthmus.xds.tunnels import PROTOCOL, server_name
 from tests.dataplane.fleet import count, metrics, served, shared
 from tests.dataplane.joined import GRANTS, Pair, account, pair
+from tests.dataplane.workloads import SHORT, SYSTEM
 from tests.support import pki
 from tests.support.machine import pod, service, session
 from tests.support.waiting import until
@@ -285,7 +284,7 @@ async def test_a_connection_outlives_its_callers_grant_but_not_its_port(two: Pai
     others = {"spec": {"from": {"serviceAccounts": ["default/other"]}}}
     await two.west.client.merge_patch(GRANTS, Key("", "east"), others)
     await until(partial(greeted, two, "curl"), lambda found: found == b"", within=SOON)
-    await asyncio.sleep(2 * DRAIN)
+    await asyncio.sleep(2 * SHORT.drain)
     writer.write(b"still here\n")
     assert await reader.readline() == b"still here\n"
     await two.west.revoke("east")

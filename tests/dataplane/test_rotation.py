@@ -25,8 +25,6 @@ from isthmus.apps.rotation.driving import Driver, look_at
 from isthmus.apps.rotation.kept import Kept, newest
 from isthmus.apps.rotation.looking import Site
 from isthmus.apps.rotation.steps import Means
-from isthmus.embedded.mesh import mounts
-from isthmus.embedded.mesh.installed import SYSTEM
 from isthmus.kube.client import Client
 from isthmus.kube.resources import CONFIG_MAPS, SECRETS
 from isthmus.model.identities import MESH_DOMAIN
@@ -44,6 +42,7 @@ from tests.dataplane.fleet import count
 from tests.dataplane.joined import Pair, Side, pair
 from tests.dataplane.load import Caller, Requests
 from tests.dataplane.test_story import CURL, WEB, answered
+from tests.dataplane.workloads import SYSTEM
 from tests.support.waiting import eventually, until
 
 pytestmark = pytest.mark.sockets
@@ -165,7 +164,6 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let everybody look more often than they need to where nothing is far away."""
     monkeypatch.setattr(keeper, "LOOK", 0.5)
     monkeypatch.setattr(keeper, "RECONSIDER", 1.0)
-    monkeypatch.setattr(mounts, "LAG", 0.5)
     monkeypatch.setattr(seeing, "SHORTEST", 0.5)
     monkeypatch.setattr(seeing, "ROTATING", 0.5)
     monkeypatch.setattr(upstream, "speaking", partial(_short_lived, upstream.speaking))

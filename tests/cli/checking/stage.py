@@ -16,10 +16,7 @@ from isthmus.cli.where import Where
 from isthmus.embedded.fronts.kubeconfigs import kubeconfig
 from isthmus.embedded.fronts.server import serve
 from isthmus.embedded.machine.programs import Site
-from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
-from isthmus.install import access
 from isthmus.install.parts import ADMIN
-from isthmus.install.values import Values
 from isthmus.kube.plain import KINDS
 from isthmus.kube.resources import SERVICES
 from isthmus.model.identities import MESH_DOMAIN
@@ -31,6 +28,7 @@ from isthmus.runtime.clock import Clock
 from isthmus.xds.gateway import catalogue
 from isthmus.xds.resources import SCOPED_ROUTES
 from tests.dataplane.joined import LINKS, Pair, Side, controlled, side
+from tests.dataplane.workloads import SYSTEM, WORKLOADS
 from tests.support.waiting import eventually, until
 
 
@@ -94,8 +92,6 @@ async def staged(
     ):
         for each in (one, other):
             await each.until_up(*WORKLOADS)
-            for right in access.rights(Values(cluster_name=each.name, namespace=SYSTEM)):
-                await each.client.create(KINDS[right["kind"]], right)
         path = folder / "kubeconfig"
         path.write_text(yaml.safe_dump(kubeconfig([east_api.entry(), west_api.entry()])))
         await other.grant("east")

@@ -13,7 +13,6 @@ import pytest
 from isthmus.cli.checking import examining
 from isthmus.cli.checking.walking.walk import WAY
 from isthmus.core.listeners import FIRST, LAST
-from isthmus.embedded.mesh.installed import SYSTEM, WORKLOADS
 from isthmus.kube.plain import KINDS
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.names import ANCHORS, EXPORTED, ISSUER, TRUST
@@ -26,6 +25,7 @@ from isthmus.runtime.clock import SystemClock
 from tests.cli.checking.stage import Stage, gateway, staged
 from tests.dataplane.fleet import shared
 from tests.dataplane.joined import GRANTS, Side
+from tests.dataplane.workloads import SYSTEM, WORKLOADS
 from tests.support.machine import deployment, headless, pod, service, stateful_set
 from tests.support.waiting import until
 
