@@ -1,3 +1,0 @@
-"""The manifests that ship with Isthmus, wherever it is installed."""
-
-from isthmus.install.definitions import definitions as definitions
