@@ -7,6 +7,7 @@ import pytest
 
 from isthmus.cli.applying import rehearsed
 from isthmus.install.access import accounts
+from isthmus.kube import requests
 from isthmus.kube.client import Client
 from isthmus.kube.errors import Forbidden
 from isthmus.kube.plain import KINDS
@@ -226,3 +227,16 @@ async def test_a_link_keeps_its_spec_and_gets_its_finalizer(plane: ControlPlane)
                 await client.merge_patch(LINKS, Key("", "east"), change)
         await client.merge_patch(LINKS, Key("", "east"), {"metadata": {"finalizers": []}})
         await west.delete(LINKS, "east")
+
+
+async def test_whoever_applied_it_first_by_other_means_can_go_on_by_the_command(
+    plane: ControlPlane,
+) -> None:
+    """What others have set to the same is no conflict, as long as nothing of it is defaulted."""
+    async with reached(plane) as west:
+        for one in made("ha=true"):
+            call = requests.apply(KINDS[one["kind"]], one, manager="kubectl", force=True)
+            await west.client.exchange.fetch(call, 1 << 20)
+        await install(west, values("ha=true"))
+        again = await install(west, values("ha=true"))
+        assert {outcome for _, outcome in again} == {"unchanged"}

@@ -66,7 +66,7 @@ image: {{ include "isthmus.image" .root | quote }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 env:
   - name: POD_NAME
-    valueFrom: {fieldRef: {fieldPath: metadata.name}}
+    valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}
 resources:
   {{- range $kind := list "requests" "limits" }}
   {{- with get $.workload.resources $kind }}

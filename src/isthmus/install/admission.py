@@ -21,6 +21,15 @@ _GROUP = "admissionregistration.k8s.io"
 _API = f"{_GROUP}/v1"
 
 
+# Said although they are the defaults: a server takes the whole of it for one value, and for a
+# conflict if it is left to it to complete what two apply.
+_DEFAULTS: JsonObject = {
+    "matchPolicy": "Equivalent",
+    "namespaceSelector": {},
+    "objectSelector": {},
+}
+
+
 class _Duty(NamedTuple):
     """What must hold for every write of some kinds."""
 
@@ -55,7 +64,7 @@ def policy(values: Values) -> Iterator[JsonObject]:
         "metadata": everywhere(CONTROLLER),
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": _rules(duties)},
+            "matchConstraints": {**_DEFAULTS, "resourceRules": _rules(duties)},
             "matchConditions": [
                 {"name": "controller", "expression": f"request.userInfo.username == '{account}'"}
             ],
@@ -115,6 +124,7 @@ def _rules(duties: list[_Duty]) -> list[JsonObject]:
             "apiVersions": ["*"],
             "operations": ["CREATE", "UPDATE", "DELETE"],
             "resources": [resource],
+            "scope": "*",
         }
         for group, resource in dict.fromkeys((one.group, one.resource) for one in duties)
     ]

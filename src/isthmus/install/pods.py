@@ -20,6 +20,9 @@ ANCHORS_MOUNT = "/etc/isthmus/trust"
 DIRECTORY = "/run/isthmus"  # in memory: a proxy's key is there
 END = 15  # seconds that a process has beyond its time for draining: Envoy's end, a last word
 CONTROLLER_END = 20  # seconds: 5 to finish what is being written, 4 to hand the lease over
+# With the version, which is the default: a server takes it for a change where it is left out, and
+# for a conflict between two who apply the same.
+_OWN_NAME = {"apiVersion": "v1", "fieldPath": "metadata.name"}
 ROLES = {GATEWAY: "gateway", EGRESS: "egress"}
 
 
@@ -118,7 +121,7 @@ def _container(values: Values, name: str, workload: Workload) -> JsonObject:
         "name": name.removeprefix("isthmus-"),
         "image": values.image.reference,
         "imagePullPolicy": values.image.pull_policy,
-        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": _OWN_NAME}}],
         "resources": {
             kind: {key: str(value) for key, value in found.items()}
             for kind, found in (("requests", resources.requests), ("limits", resources.limits))

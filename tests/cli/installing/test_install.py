@@ -1,0 +1,344 @@
+"""``isthmus install`` and ``isthmus uninstall``, as they are typed."""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from isthmus.cli import main
+from isthmus.embedded.api.answers import Answer
+from isthmus.embedded.faults.rules import Serve
+from isthmus.install import objects
+from isthmus.install.everything import identity
+from isthmus.install.keys import entries
+from isthmus.install.values import Values, parse
+from isthmus.kube.errors import Unreachable
+from isthmus.kube.plain import KINDS
+from isthmus.kube.transport import Request
+from isthmus.pki.keys import read_pair
+from tests.apps.clusters import GRANTS, LINKS, PLAIN_SECRETS, link
+from tests.cli.installing.stage import Stage, stage
+from tests.support import kubectl
+
+Printed = pytest.CaptureFixture[str]
+sockets = pytest.mark.sockets
+SECRETS, DEPLOYMENTS = KINDS["Secret"], KINDS["Deployment"]
+NAMESPACES = KINDS["Namespace"]
+
+
+def printed(capsys: Printed, *words: str) -> str:
+    assert main.run(["install", "--cluster-name", "west", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_manifests_are_printed_and_nothing_is_asked_of_a_cluster(capsys: Printed) -> None:
+    found = list(yaml.safe_load_all(printed(capsys)))
+    assert found == objects(parse(["clusterName=west"]))
+    whole = json.loads(printed(capsys, "-o", "json"))
+    assert whole == {"apiVersion": "v1", "kind": "List", "items": found}
+
+
+def test_what_is_chosen_shows(capsys: Printed, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text("logLevel: debug\nimage: {tag: a}\n")
+    text = printed(
+        capsys,
+        *("-f", str(file), "--ha", "--namespace", "mesh"),
+        *("--set", "image.tag=b", "--set", "gateway.service.type=NodePort"),
+    )
+    expected = objects(
+        parse(
+            ["clusterName=west", "ha=true", "namespace=mesh", "gateway.service.type=NodePort"],
+            {"a": "{logLevel: debug, image: {tag: b}}"},
+        )
+    )
+    assert list(yaml.safe_load_all(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        ([], 1, "clusterName is missing"),
+        (["--cluster-name", "West"], 1, "'West' is not the name of a cluster"),
+        (["--cluster-name", "west", "--set", "ha=maybe"], 1, "ha: 'maybe' is not true or false"),
+        (["--cluster-name", "west", "--set", "hi=true"], 1, "there is no key 'hi'"),
+        (["--cluster-name", "west", "-f", "/nowhere"], 1, "/nowhere cannot be read"),
+        (["--cluster-name", "west", "--anchor", "/nowhere"], 1, "/nowhere/anchor.crt cannot be"),
+        (["--cluster-name", "west", "--anchor", "a", "--issuer", "b"], 2, "--anchor issues and is"),
+        (["--cluster-name", "west", "-o", "table"], 2, "'table' is not one of"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(
+    words: list[str], code: int, said: str, capsys: Printed
+) -> None:
+    assert main.run(["install", *words]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_text_is_refused(capsys: Printed, tmp_path: Path) -> None:
+    file = tmp_path / "values"
+    file.write_bytes(b"\xff\xfe")
+    assert main.run(["install", "--cluster-name", "west", "-f", str(file)]) == 1
+    assert capsys.readouterr().err == f"isthmus: {file}: this is not a text\n"
+
+
+def test_every_key_is_shown(capsys: Printed, golden: Callable[[str, str], None]) -> None:
+    assert main.run(["install", "--keys"]) == 0
+    text = capsys.readouterr().out
+    assert [line.split()[0] for line in text.splitlines()[1:]] == [
+        one.path for one in entries(Values)
+    ]
+    golden("keys.txt", text)
+    assert main.run(["install", "--keys", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["keys"]
+    assert {key: value for key, value in found[7].items() if key != "meaning"} == {
+        "key": "ha",
+        "takes": "true or false",
+        "default": False,
+    }
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_help_teaches_by_examples_that_can_be_typed(command: str, capsys: Printed) -> None:
+    assert main.run([command, "--help"]) == 0
+    lines = re.findall(r"^ +isthmus (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert any(re.match(rf"(--context \w+ )?{command} ", line) for line in lines)
+    for line in lines:
+        words = shlex.split(line.partition("|")[0])
+        outer = main.cli.make_context("isthmus", words)
+        name, found, rest = main.cli.resolve_command(outer, [*outer._protected_args, *outer.args])
+        assert found is not None
+        found.make_context(name, rest, parent=outer)
+
+
+def anchored(folder: Path) -> Path:
+    assert main.run(["trust", "create", "--out", str(folder / "anchor")]) == 0
+    return folder / "anchor"
+
+
+def test_with_an_anchor_the_issuer_is_among_the_manifests(capsys: Printed, tmp_path: Path) -> None:
+    anchor = anchored(tmp_path)
+    capsys.readouterr()
+    found = list(yaml.safe_load_all(printed(capsys, "--anchor", str(anchor))))
+    (secret,) = [one for one in found if one["kind"] == "Secret"]
+    data = {key: b64decode(value) for key, value in secret["data"].items()}
+    pair = read_pair(data["tls.crt"], data["tls.key"], "it")
+    assert "issuer of west.isthmus" in pair.certificate.subject.rfc4514_string()
+    (config,) = [one for one in found if one["kind"] == "ConfigMap"]
+    assert config["data"]["anchors.pem"] == (anchor / "anchor.crt").read_text()
+
+
+def test_a_private_key_is_not_shown_on_a_terminal(
+    capsys: Printed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anchor = anchored(tmp_path)
+    main_side, side = os.openpty()
+    capsys.readouterr()
+    with os.fdopen(side, "w") as terminal, os.fdopen(main_side):
+        monkeypatch.setattr(sys, "stdout", terminal)
+        words = ["install", "--cluster-name", "west", "--anchor", str(anchor)]
+        assert main.run(words) == 1
+    assert capsys.readouterr().err == (
+        "isthmus: a private key is not shown on a terminal; use a pipe, or --apply\n"
+    )
+
+
+def test_the_mesh_is_that_of_the_anchor(capsys: Printed, tmp_path: Path) -> None:
+    words = ["trust", "create", "--mesh-domain", "mesh.example", "--out", str(tmp_path / "a")]
+    assert main.run(words) == 0
+    capsys.readouterr()
+    assert "mesh.example" in printed(capsys, "--anchor", str(tmp_path / "a"))
+    words = ["install", "--cluster-name", "west", "--anchor", str(tmp_path / "a")]
+    assert main.run([*words, "--set", "meshDomain=other"]) == 1
+    assert "vouches for .mesh.example only" in capsys.readouterr().err
+
+
+@sockets
+async def test_two_commands_install_and_the_second_time_nothing_changes(
+    tmp_path: Path, capsys: Printed, golden: Callable[[str, str], None]
+) -> None:
+    async with stage(tmp_path) as here:
+        capsys.readouterr()
+        assert await here.install() == 0
+        first = capsys.readouterr()
+        golden("install.txt", re.sub(r"\d{4}-.*Z", "…", first.out))
+        before = await here.get(SECRETS, "isthmus-issuer")
+        assert await here.install() == 0
+        second = capsys.readouterr()
+        lines = second.out.splitlines()
+        assert {line.rpartition(" ")[2] for line in lines[:-2]} == {"unchanged"}
+        assert lines[-1].startswith("  the issuer of west.isthmus stays, until ")
+        assert await here.get(SECRETS, "isthmus-issuer") == before
+        shown = first.out + first.err + second.out + second.err
+        assert before["data"]["tls.key"] not in shown
+        assert "PRIVATE" not in shown
+
+
+@sockets
+async def test_what_became_of_each_object_is_data(tmp_path: Path, capsys: Printed) -> None:
+    async with stage(tmp_path) as here:
+        capsys.readouterr()
+        assert await here.install("-o", "json") == 0
+        said = json.loads(capsys.readouterr().out)
+    assert (said["cluster"], said["namespace"]) == ("west", "isthmus")
+    assert {one["outcome"] for one in said["objects"]} == {"created"}
+    wanted = {identity(one) for one in objects(parse(["clusterName=west"]))}
+    assert wanted <= {identity(one) for one in said["objects"]}
+
+
+@sockets
+async def test_without_an_anchor_it_is_said_what_is_missing(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.run("install", "--cluster-name", "west", "--apply") == 0
+        assert "it has no certificates yet" in capsys.readouterr().out
+        assert await here.install() == 0
+        assert "a new issuer of west.isthmus" in capsys.readouterr().out
+        assert await here.run("install", "--cluster-name", "west", "--apply") == 0
+        assert "it has no certificates yet" not in capsys.readouterr().out
+
+
+@sockets
+async def test_a_cluster_keeps_its_name_and_its_anchor(tmp_path: Path, capsys: Printed) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install() == 0
+        assert await here.install("--cluster-name", "east") == 1
+        assert "the cluster calls itself 'west'" in capsys.readouterr().err
+        assert main.run(["trust", "create", "--out", str(tmp_path / "other")]) == 0
+        assert await here.install("--anchor", str(tmp_path / "other")) == 1
+        assert "`isthmus trust rotate` replaces anchors" in capsys.readouterr().err
+
+
+@sockets
+async def test_a_wrong_context_and_a_cluster_that_is_away(tmp_path: Path, capsys: Printed) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install("--context", "nowhere") == 1
+        assert "nowhere" in capsys.readouterr().err
+    assert await here.install() == 75
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+async def names(here: Stage) -> set[str]:
+    """What there is of us."""
+    found: set[str] = set()
+    for kind in ("Deployment", "Service", "ClusterRole", "CustomResourceDefinition", "Namespace"):
+        found |= {f"{kind}/{one['metadata']['name']}" for one in await here.west.all(KINDS[kind])}
+    return found
+
+
+@sockets
+async def test_uninstalling_leaves_what_was_there_before(
+    tmp_path: Path, capsys: Printed, golden: Callable[[str, str], None]
+) -> None:
+    async with stage(tmp_path) as here:
+        before = await names(here)
+        assert await here.install("--ha") == 0
+        capsys.readouterr()
+        assert await here.run("uninstall") == 0
+        listed = [identity(one) for one in yaml.safe_load_all(capsys.readouterr().out)]
+        assert await here.run("uninstall", "--apply") == 0
+        golden("uninstall.txt", capsys.readouterr().out)
+        assert await names(here) == before
+        assert len(listed) == len(set(listed))
+        assert await here.run("uninstall", "--apply", "-o", "json") == 0
+        assert capsys.readouterr().err == "nothing of Isthmus is installed here\n"
+
+
+@sockets
+async def test_uninstalling_waits_for_links_and_leaves_what_is_others(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install() == 0
+        await here.west.create(LINKS, link("east"))
+        await here.west.create(GRANTS, {"metadata": {"name": "east"}, "spec": {"cluster": "east"}})
+        mine = {"metadata": {"name": "mine", "namespace": "isthmus"}}
+        await here.west.create(PLAIN_SECRETS, mine)
+        capsys.readouterr()
+        for words in ((), ("--apply",)):
+            assert await here.run("uninstall", *words) == 1
+            printed = capsys.readouterr()
+            assert printed.err.startswith("isthmus: Links exist: east. ")
+            assert printed.out == ""
+        assert await here.run("uninstall", "--apply", "--force", "-o", "yaml") == 0
+        printed = capsys.readouterr()
+        said = yaml.safe_load(printed.out)
+        assert "namespace/isthmus stays: with it would go secret/mine" in said["stays"]
+        assert {one["kind"] for one in said["deleted"]} >= {"Deployment", "ClusterRole", "Secret"}
+        for resource, name in ((LINKS, "east"), (GRANTS, "east"), (NAMESPACES, "isthmus")):
+            assert await here.west.get(resource, name) is not None
+        assert await here.west.get(PLAIN_SECRETS, "mine", "isthmus") is not None
+        assert await here.west.all(DEPLOYMENTS) == []
+
+
+def is_real_write(name: str) -> Callable[[Request], bool]:
+    """Requests that would really write the object of that name."""
+
+    def matches(request: Request) -> bool:
+        is_real = ("dryRun", "All") not in request.query
+        return request.method == "PATCH" and is_real and request.path.endswith(f"/{name}")
+
+    return matches
+
+
+@sockets
+async def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        faults, is_reached = here.west.cluster.faults, asyncio.Event()
+
+        async def hang(_request: Request, _serve: Serve) -> Answer:
+            is_reached.set()
+            await faults.broken()
+            raise Unreachable("connection reset")
+
+        faults.add(hang, is_real_write("isthmus-gateway"), times=1)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "isthmus", "--kubeconfig", str(here.config)),
+            *("install", "--cluster-name", "west", "--anchor", str(here.anchor), "--apply"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        await is_reached.wait()
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+        assert process.returncode == 130
+        done = len(out.decode().splitlines())
+        assert err.decode().strip() == (
+            f"interrupted: {done} objects are in place; the same command goes on from here"
+        )
+        capsys.readouterr()
+        assert await here.install() == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if line.endswith(" unchanged")] == lines[:done]
+
+
+@sockets
+@pytest.mark.skipif(not kubectl.found(), reason="there is no kubectl here")
+async def test_what_is_printed_can_be_piped_into_kubectl(tmp_path: Path, capsys: Printed) -> None:
+    async with stage(tmp_path) as here:
+        before = await names(here)
+        here.config.rename(tmp_path / "kubeconfig")
+        typed = kubectl.Kubectl(kubectl.found()[-1], tmp_path)
+        here = replace(here, config=typed.kubeconfig)
+        capsys.readouterr()
+        manifests = printed(capsys, "--anchor", str(here.anchor))
+        await typed("apply", "--server-side", "-f", "-", stdin=manifests)
+        # Whoever installs by kubectl first can go on by the command.
+        assert await here.install() == 0
+        assert "the issuer of west.isthmus stays" in capsys.readouterr().out
+        assert await here.run("uninstall") == 0
+        await typed("delete", "-f", "-", stdin=capsys.readouterr().out)
+        assert await names(here) == before
