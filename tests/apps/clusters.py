@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from isthmus.apps.controller.config import Config
-from isthmus.apps.controller.outside import Outside
+from isthmus.apps.controller.outside import Knock, Outside, nobody_knocks
 from isthmus.apps.controller.run import Controller
 from isthmus.catalogue import errors as catalogue_errors
 from isthmus.catalogue.following import Chunks, Door, Open
@@ -277,6 +277,7 @@ async def controlling(
     seed: int = 1,
     air: Air | None = None,
     catalogue: Open = nowhere,
+    knock: Knock = nobody_knocks,
 ) -> AsyncIterator[Running]:
     """Run a controller in ``east`` that can reach ``targets`` by their names."""
     by_host = {f"{one.cluster.name}.example": one.cluster for one in targets}
@@ -290,6 +291,7 @@ async def controlling(
         client=Client(wire, clock=clock, random=Random(seed)),
         connect=connect,
         catalogue=catalogue,
+        knock=knock,
         network=network,
         clock=clock,
         random=Random(seed),

@@ -1,6 +1,5 @@
 """Many links in a real cluster, some of them to targets that are dead or hostile."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -50,19 +49,16 @@ async def targets() -> AsyncIterator[list[tuple[Cluster, Served]]]:
         yield found
 
 
-async def converged_after(east: Place, linked: list[Served]) -> float:
-    """Link to all of them; return how long it takes until the good ones are mirrored."""
+async def converged(east: Place, linked: list[Served]) -> None:
+    """Link to all of them, and wait until the good ones are mirrored."""
     for one in linked:
         host, port = one.url.removeprefix("https://").split(":")
         gateway = {"addresses": [host], "port": int(port)}
         raw = yaml.safe_dump(one.kubeconfig()).encode()
         await east.create(PLAIN_SECRETS, secret(one.cluster, raw))
         await east.create(LINKS, link(one.cluster, gateway=gateway))
-    clock = asyncio.get_running_loop().time
-    began = clock()
     wanted = GOOD * SERVICES_EACH
     await until(east.mirrors, lambda found: len(found) == wanted, within=PATIENCE)
-    return clock() - began
 
 
 async def unlinked(east: Place, linked: list[Served]) -> None:
@@ -74,9 +70,10 @@ async def unlinked(east: Place, linked: list[Served]) -> None:
 
 
 @pytest.mark.e2e
-async def test_forty_links_of_a_real_cluster_converge_beside_ten_bad_ones_as_fast_as_alone(
+async def test_forty_links_of_a_real_cluster_converge_beside_ten_bad_ones(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
+    """How fast they are, alone and beside the others, is compared where time is virtual."""
     async with reached(plane) as east, targets() as found:
         await furnish(east)
         await until_served(east)
@@ -84,12 +81,11 @@ async def test_forty_links_of_a_real_cluster_converge_beside_ten_bad_ones_as_fas
         port = free_port()
         async with controller(plane, tmp_path, port):
             await until(lambda: page(port, "/readyz"), bool, within=PATIENCE)
-            alone = await converged_after(east, served[:GOOD])
+            await converged(east, served[:GOOD])
             await unlinked(east, served[:GOOD])
             for spoil, (cluster, _) in zip(HOSTILE, found[GOOD:], strict=True):
                 spoil(cluster)
-            beside = await converged_after(east, served)
-            assert beside <= 1.5 * alone + 2, (alone, beside)
+            await converged(east, served)
 
             async def connected() -> list[str]:
                 return [(await east.condition("Connected", one.cluster))[0] for one in served]

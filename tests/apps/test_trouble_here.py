@@ -7,6 +7,8 @@ from operator import le
 
 import pytest
 
+from isthmus.catalogue.errors import Untrusted
+from isthmus.catalogue.following import Door
 from isthmus.embedded.faults import effects
 from isthmus.embedded.faults.rules import Effect
 from isthmus.kube.transport import Request
@@ -81,6 +83,31 @@ async def test_gateways_are_probed_every_period_and_a_little_later() -> None:
         await asyncio.sleep(60)
         assert {port for _, _, port in air.probes} == {4999}
         assert len(air.probes) >= 50
+
+
+@pytest.mark.parametrize(
+    "data_plane, answers, alive",
+    [
+        pytest.param("envoy", True, "True", id="a gateway of ours that answers"),
+        pytest.param("envoy", False, "False", id="somebody else at its port"),
+        pytest.param("external", False, "True", id="another's gateway, which we cannot ask"),
+    ],
+)
+async def test_a_gateway_of_ours_has_to_prove_itself_and_to_answer(
+    data_plane: str, answers: bool, alive: str
+) -> None:
+    asked: list[tuple[str, str, int]] = []
+
+    async def knock(door: Door, address: str) -> None:
+        asked.append((door.cluster, address, door.port))
+        if not answers:
+            raise Untrusted(f"{address}: who answers there does not prove to be the gateway")
+
+    east, west = await pair(dataPlane=data_plane)
+    async with controlling(east, [west], knock=knock):  # where every port is open
+        await asyncio.sleep(30)
+        assert (await east.condition("GatewayAlive"))[0] == alive
+    assert set(asked) == ({("west", "203.0.113.9", 4143)} if data_plane == "envoy" else set())
 
 
 async def test_a_gateway_that_is_down_before_the_controller_starts_counts_as_down() -> None:

@@ -3,12 +3,12 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from isthmus.catalogue.errors import NoIdentity
 from isthmus.catalogue.following import Chunks, Door, Open
@@ -17,6 +17,9 @@ from isthmus.kube.client import Client
 from isthmus.kube.http import HttpTransport
 from isthmus.kube.transport import Transport
 from isthmus.runtime.clock import Clock, SystemClock
+
+# Asks the gateway behind a door, at one address, whether it is there; raises why not.
+Knock: TypeAlias = Callable[[Door, str], Awaitable[None]]
 
 
 class Network(Protocol):
@@ -54,6 +57,11 @@ def without_identity(door: Door) -> AbstractAsyncContextManager[Chunks]:
     )
 
 
+async def nobody_knocks(door: Door, _address: str) -> None:
+    """Likewise."""
+    raise NoIdentity(f"link {door.cluster}: this controller has no certificate")
+
+
 def _end() -> None:
     os._exit(1)  # whatever still runs must not go on, not even to clean up
 
@@ -61,11 +69,12 @@ def _end() -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
     """``client`` talks to this cluster; ``connect`` makes the way to another one's API, and
-    ``catalogue`` to its catalogue."""
+    ``catalogue`` to its catalogue; ``knock`` asks its gateways whether they are there."""
 
     client: Client
     connect: Callable[[Access], Transport] = _connect
     catalogue: Open = without_identity
+    knock: Knock = nobody_knocks
     network: Network = field(default_factory=SystemNetwork)
     clock: Clock = field(default_factory=SystemClock)
     random: Random = field(default_factory=Random)

@@ -63,7 +63,8 @@ class Controller:
         self.exporting = Exporting(config, lambda: self.state.own_uid)
         self.dataplane = DataPlane(config, outside, self.exporting, self._gateways)
         if outside.catalogue is without_identity:
-            outside = replace(outside, catalogue=self.dataplane.catalogue)
+            dialer = self.dataplane.dialer
+            outside = replace(outside, catalogue=dialer.open, knock=dialer.probe)
         self.outside = outside
         self.queue: WorkQueue[Key] = WorkQueue(outside.clock, random=outside.random)
         self.synced = asyncio.Event()

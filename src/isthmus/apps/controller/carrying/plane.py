@@ -27,7 +27,6 @@ from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
 from isthmus.catalogue import serving
 from isthmus.catalogue.dialing import Dialer
-from isthmus.catalogue.following import Open
 from isthmus.envoy.ads import AdsServer, Papers
 from isthmus.kube.reflect import Emit, Source, reflect
 from isthmus.kube.reflector import Reflector
@@ -105,10 +104,6 @@ class DataPlane:
         """The way to other clusters' gateways, as this controller."""
         own = self.exporting.own
         return Dialer(own, self.authority.client_context, self._outside.random)
-
-    @property
-    def catalogue(self) -> Open:
-        return self.dialer.open
 
     def fold_services(self, event: Event[Key, Service]) -> None:
         """Take in the Services of this cluster: of those that are no mirrors nothing is kept."""

@@ -29,8 +29,8 @@ from isthmus.apps.controller.certifying.trust import (
 from isthmus.apps.controller.config import Config
 from isthmus.apps.credentials import Credentials
 from isthmus.apps.freshness import Due
+from isthmus.catalogue.errors import NoIdentity
 from isthmus.kube.requests import Selection
-from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.model.names import CONTROLLER, ISSUER, TRUST
 from isthmus.model.objects import ConfigMap, Key, Secret
@@ -49,7 +49,7 @@ LOOK = 60.0  # seconds between two looks at what is due
 log = logging.getLogger(__name__)
 
 
-class NoAuthority(Transient):
+class NoAuthority(NoIdentity):
     """There is no issuer yet, or none that can be used."""
 
 

@@ -8,8 +8,11 @@ from isthmus.apps.controller.mirroring.probes import Probes
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
 from isthmus.apps.controller.outside import Outside
+from isthmus.catalogue.errors import NoIdentity
+from isthmus.catalogue.following import Door
 from isthmus.core import health
 from isthmus.core.health import Health
+from isthmus.model.errors import IsthmusError
 from isthmus.model.links import Gateway
 from isthmus.model.syntax import is_port
 from isthmus.model.times import seconds
@@ -42,6 +45,7 @@ class Prober:
         self._health = Health(alive=target.gateway_alive)
         self._good: dict[str, tuple[float, tuple[str, ...]]] = {}  # by host: when, and what
         self._asked: dict[str, float] = {}
+        self._wrong = ""  # what the last probe has found, as it was logged
 
     async def run(self) -> None:
         while True:
@@ -66,15 +70,34 @@ class Prober:
         self._state.probed(self._target.uid, self._health.alive, self._health.known)
 
     async def _is_answered(self, addresses: tuple[str, ...], port: int, patience: float) -> bool:
-        """Tell whether any of the addresses answers."""
+        """Tell whether the gateway answers at any of the addresses."""
+        wrong, door = "", Door(cluster=self._target.link.cluster, addresses=addresses, port=port)
         for address in addresses:
             try:
                 async with asyncio.timeout(patience):
-                    await self._outside.network.touch(address, port)
-            except OSError:  # a timeout is one, too
+                    await self._knock(door, address)
+            except (IsthmusError, OSError) as error:  # a timeout is one of the latter
+                wrong = str(error) or f"{address}: no answer within {patience:g} s"
                 continue
+            self._wrong = ""
             return True
+        if wrong != self._wrong:
+            self._wrong = wrong
+            extra = {"link": self._target.link.cluster, "error": wrong}
+            log.info("the gateway does not answer", extra=extra)
         return False
+
+    async def _knock(self, door: Door, address: str) -> None:
+        """Ask our own kind of gateway for a page, under mutual TLS. Of another's, and as long as we
+        have no certificate to show, there is no more to learn than whether somebody is there."""
+        if self._target.link.spec.data_plane == "envoy":
+            try:
+                await self._outside.knock(door, address)
+            except NoIdentity:
+                pass
+            else:
+                return
+        await self._outside.network.touch(address, door.port)
 
     def _allowed(self, found: tuple[str, ...]) -> tuple[str, ...]:
         """Pass on the addresses at which a gateway can be, and what is wrong with the others."""
