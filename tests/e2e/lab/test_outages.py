@@ -75,7 +75,11 @@ def test_mirrors_stay_while_the_network_between_clusters_is_cut_and_calls_come_b
     names = web.names("east", "services")
     with cut(web.cluster("east"), web.cluster("west")):
         ends = time.monotonic() + 2 * MINUTE
-        until(lambda: web.names("east", "services") != names or time.monotonic() > ends, bool, within=150)
+        until(
+            lambda: web.names("east", "services") != names or time.monotonic() > ends,
+            bool,
+            within=150,
+        )
         assert web.names("east", "services") == names, "absence is not a deletion"
         gateways = web.isthmus("east", "gateways")
         assert "False" in gateways, "the gateway is seen to be dead"

@@ -48,15 +48,22 @@ def typed(stage: Stage, step: Step) -> Ran:
     ran, since = stage.shell(step.command), time.monotonic()
     while looks and time.monotonic() < deadline:
         settled = bool(step.shown) or time.monotonic() - since > QUIET
-        if ran.code == 0 and agrees(step.shown, ran.output) and settled:
+        if is_as_told(step, ran) and settled:
             break
         before, ran = ran, stage.shell(step.command)
         if masked(ran.output) != masked(before.output):
             since = time.monotonic()
-    assert agrees(step.shown, ran.well), (
-        f"{step.section}: the page shows\n" + "\n".join(step.shown) + f"\nseen was\n{ran.all}"
+    assert is_as_told(step, ran), (
+        f"{step.section}: the page shows\n"
+        + "\n".join(step.shown)
+        + f"\nseen was\n$ {ran.command}\n{ran.all}(exit code {ran.code})"
     )
     return ran
+
+
+def is_as_told(step: Step, ran: Ran) -> bool:
+    """Whether a step went as the page tells; it may well show how something is refused."""
+    return agrees(step.shown, ran.output) and (ran.code == 0 or bool(step.shown))
 
 
 def page(seen: list[tuple[Step, Ran]], version: str) -> str:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 # What differs from run to run, and what stands for it in a comparison.
 MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
+    (re.compile(r"\b20\d\d-\d\d-\d\d\b"), "<day>"),
     (re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b"), "<address>"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{27}"), "<uid>"),
     (re.compile(r"-[0-9a-f]{8,10}-[a-z0-9]{5}\b"), "-<pod>"),
     (re.compile(r"\b[0-9a-f]{16}\b"), "<key>"),
-    (re.compile(r"\b\d+(\.\d+)?(ms|µs|us)\b"), "<while>"),
+    (re.compile(r"\b\d+(\.\d+)? ?(ms|µs|us)\b"), "<while>"),
+    (re.compile(r"\b\d+(\.\d+)?[KMG]?i?B\b"), "<bytes>"),
     (re.compile(r"\b\d+(\.\d+)?(s|m|h|d)(\d+(s|m|h))?(?=\s|$|,|\))"), "<age>"),
     (re.compile(r" {2,}"), " "),  # columns are as wide as what is in them
     (re.compile(r"pod \"[\w-]+\" deleted.*"), ""),  # what kubectl says of a pod that was to go
