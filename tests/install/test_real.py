@@ -1,10 +1,14 @@
 """The manifests on a real API server: taken as they are, safe by its own rules, and in force."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
+import yaml
 
+from isthmus.cli import main
 from isthmus.cli.applying import rehearsed
 from isthmus.install.access import accounts
 from isthmus.kube import requests
@@ -240,3 +244,28 @@ async def test_whoever_applied_it_first_by_other_means_can_go_on_by_the_command(
         await install(west, values("ha=true"))
         again = await install(west, values("ha=true"))
         assert {outcome for _, outcome in again} == {"unchanged"}
+
+
+async def test_what_was_installed_by_the_command_goes_by_the_command(
+    plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, anchor = tmp_path / "config", str(tmp_path / "anchor")
+    config.write_text(yaml.safe_dump(plane.kubeconfig()))
+
+    async def typed(*words: str) -> str:
+        command = ["--kubeconfig", str(config), *words]
+        assert await asyncio.to_thread(main.run, command) == 0
+        return capsys.readouterr().out
+
+    async with reached(plane) as west:
+        await west.delete(SERVICES, OURS)
+        await typed("trust", "create", "--out", anchor)
+        install = ("install", "--cluster-name", "west", "--anchor", anchor, "--apply")
+        await typed(*install, "--force-conflicts")
+        assert "the issuer of west.isthmus stays" in await typed(*install)
+        said = await typed("uninstall", "--apply")
+        assert said.splitlines()[-1] == "namespace/isthmus deleted"
+        assert await typed("uninstall", "--apply") == ""
+        for kind in ("ClusterRole", "CustomResourceDefinition", "ValidatingAdmissionPolicy"):
+            left = [one["metadata"]["name"] for one in await west.all(KINDS[kind])]
+            assert not [name for name in left if "isthmus" in name]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from isthmus.cli.applying import Contested
-from isthmus.cli.installing.bringing import PATIENCE, Delivery, NotServed
+from isthmus.cli.installing.bringing import PATIENCE, Delivery, NoNamespace, NotServed
 from isthmus.cli.installing.rights import NotAllowed
 from isthmus.install import objects
 from isthmus.install.values import Values, parse
@@ -70,6 +70,18 @@ async def test_what_was_created_is_unchanged_next_time_and_configured_when_it_di
     gone = {name for name, outcome in fourth.items() if outcome == "deleted"}
     kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
     assert gone == budgets | {f"{kind}/isthmus-controller" for kind in kinds}
+
+
+async def test_a_namespace_that_others_make_must_be_there_before_anything_is_written() -> None:
+    west = place("west")
+    with pytest.raises(NoNamespace, match="there is no namespace isthmus, and createNamespace is"):
+        await bring(west, values("createNamespace=false"))
+    assert await west.all(KINDS["CustomResourceDefinition"]) == []
+    await west.create(KINDS["Namespace"], {"metadata": {"name": "isthmus"}})
+    assert set((await bring(west, values("createNamespace=false"))).values()) == {"created"}
+    made = await west.get(KINDS["Namespace"], "isthmus")
+    assert made is not None
+    assert not [name for name in made["metadata"]["labels"] if "pod-security" in name]
 
 
 async def test_what_is_not_ours_is_not_removed() -> None:

@@ -9,7 +9,6 @@ import signal
 import sys
 from base64 import b64decode
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,9 +25,7 @@ from isthmus.kube.errors import Unreachable
 from isthmus.kube.plain import KINDS
 from isthmus.kube.transport import Request
 from isthmus.pki.keys import read_pair
-from tests.apps.clusters import GRANTS, LINKS, PLAIN_SECRETS, link
-from tests.cli.installing.stage import Stage, stage
-from tests.support import kubectl
+from tests.cli.installing.stage import stage
 
 Printed = pytest.CaptureFixture[str]
 sockets = pytest.mark.sockets
@@ -229,59 +226,6 @@ async def test_a_wrong_context_and_a_cluster_that_is_away(tmp_path: Path, capsys
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-async def names(here: Stage) -> set[str]:
-    """What there is of us."""
-    found: set[str] = set()
-    for kind in ("Deployment", "Service", "ClusterRole", "CustomResourceDefinition", "Namespace"):
-        found |= {f"{kind}/{one['metadata']['name']}" for one in await here.west.all(KINDS[kind])}
-    return found
-
-
-@sockets
-async def test_uninstalling_leaves_what_was_there_before(
-    tmp_path: Path, capsys: Printed, golden: Callable[[str, str], None]
-) -> None:
-    async with stage(tmp_path) as here:
-        before = await names(here)
-        assert await here.install("--ha") == 0
-        capsys.readouterr()
-        assert await here.run("uninstall") == 0
-        listed = [identity(one) for one in yaml.safe_load_all(capsys.readouterr().out)]
-        assert await here.run("uninstall", "--apply") == 0
-        golden("uninstall.txt", capsys.readouterr().out)
-        assert await names(here) == before
-        assert len(listed) == len(set(listed))
-        assert await here.run("uninstall", "--apply", "-o", "json") == 0
-        assert capsys.readouterr().err == "nothing of Isthmus is installed here\n"
-
-
-@sockets
-async def test_uninstalling_waits_for_links_and_leaves_what_is_others(
-    tmp_path: Path, capsys: Printed
-) -> None:
-    async with stage(tmp_path) as here:
-        assert await here.install() == 0
-        await here.west.create(LINKS, link("east"))
-        await here.west.create(GRANTS, {"metadata": {"name": "east"}, "spec": {"cluster": "east"}})
-        mine = {"metadata": {"name": "mine", "namespace": "isthmus"}}
-        await here.west.create(PLAIN_SECRETS, mine)
-        capsys.readouterr()
-        for words in ((), ("--apply",)):
-            assert await here.run("uninstall", *words) == 1
-            printed = capsys.readouterr()
-            assert printed.err.startswith("isthmus: Links exist: east. ")
-            assert printed.out == ""
-        assert await here.run("uninstall", "--apply", "--force", "-o", "yaml") == 0
-        printed = capsys.readouterr()
-        said = yaml.safe_load(printed.out)
-        assert "namespace/isthmus stays: with it would go secret/mine" in said["stays"]
-        assert {one["kind"] for one in said["deleted"]} >= {"Deployment", "ClusterRole", "Secret"}
-        for resource, name in ((LINKS, "east"), (GRANTS, "east"), (NAMESPACES, "isthmus")):
-            assert await here.west.get(resource, name) is not None
-        assert await here.west.get(PLAIN_SECRETS, "mine", "isthmus") is not None
-        assert await here.west.all(DEPLOYMENTS) == []
-
-
 def is_real_write(name: str) -> Callable[[Request], bool]:
     """Requests that would really write the object of that name."""
 
@@ -323,22 +267,3 @@ async def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(
         assert await here.install() == 0
         lines = capsys.readouterr().out.splitlines()
         assert [line for line in lines if line.endswith(" unchanged")] == lines[:done]
-
-
-@sockets
-@pytest.mark.skipif(not kubectl.found(), reason="there is no kubectl here")
-async def test_what_is_printed_can_be_piped_into_kubectl(tmp_path: Path, capsys: Printed) -> None:
-    async with stage(tmp_path) as here:
-        before = await names(here)
-        here.config.rename(tmp_path / "kubeconfig")
-        typed = kubectl.Kubectl(kubectl.found()[-1], tmp_path)
-        here = replace(here, config=typed.kubeconfig)
-        capsys.readouterr()
-        manifests = printed(capsys, "--anchor", str(here.anchor))
-        await typed("apply", "--server-side", "-f", "-", stdin=manifests)
-        # Whoever installs by kubectl first can go on by the command.
-        assert await here.install() == 0
-        assert "the issuer of west.isthmus stays" in capsys.readouterr().out
-        assert await here.run("uninstall") == 0
-        await typed("delete", "-f", "-", stdin=capsys.readouterr().out)
-        assert await names(here) == before

@@ -17,7 +17,8 @@ from isthmus.install.values import Values
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.plain import KINDS
-from isthmus.model.errors import Transient
+from isthmus.kube.resources import NAMESPACES
+from isthmus.model.errors import Permanent, Transient
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from isthmus.runtime.clock import Clock
@@ -27,6 +28,10 @@ PAUSE = 0.2  # seconds between two looks
 DEFINITION = "CustomResourceDefinition"
 
 Say = Callable[[JsonObject, str], None]  # an object, and what has become of it
+
+
+class NoNamespace(Permanent):
+    """The namespace is somebody else's to make, and nobody has."""
 
 
 class NotServed(Transient):
@@ -46,6 +51,7 @@ class Delivery:
     async def run(self) -> None:
         """Bring all of them; raises whatever the server refuses the first of them with."""
         objects = install.objects(self.values)
+        await self._check_namespace()
         await rights.check(self.client, objects, APPLY)
         old = [one for one in await self._superseded() if is_ours(one)]
         await rights.check(self.client, old, ("delete",))
@@ -58,6 +64,18 @@ class Delivery:
         for one in old:
             await remove(self.client, one)
             self.say(one, "deleted")
+
+    async def _check_namespace(self) -> None:
+        name = self.values.namespace
+        if self.values.create_namespace:
+            return
+        try:
+            await self.client.get(NAMESPACES, Key("", name))
+        except NotFound as error:
+            raise NoNamespace(
+                f"there is no namespace {name}, and createNamespace is false; make it first. "
+                "Nothing was written"
+            ) from error
 
     async def _bring(self, obj: JsonObject, tried: Change | None) -> Change:
         if tried is not None:

@@ -38,11 +38,13 @@ def install(where: Where, wish: Wish, output: str | None) -> int:
     if wish.apply:
         _apply(where, wish, wanted, output)
         return 0
-    values, _ = wanted.beside(Present(), datetime.now(UTC))
+    values, chosen = wanted.beside(Present(), datetime.now(UTC))
     objects = room.objects(values)
     if any(one["kind"] == "Secret" for one in objects) and sys.stdout.isatty():
         raise ToTerminal("a private key is not shown on a terminal; use a pipe, or --apply")
     click.echo(documents.text(objects, output or "yaml"), nl=False)
+    if chosen.note:
+        click.echo(chosen.note, err=True)
     return 0
 
 
