@@ -45,7 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     ups.add_argument("clusters", nargs="*", type=_cluster, default=USUAL, metavar="CLUSTER")
     status = commands.add_parser("status", help="say what runs")
     status.add_argument("-o", dest="form", choices=("table", "json"), default="table")
-    commands.add_parser("down", help="end all clusters and remove all that they left (root)")
+    downs = commands.add_parser("down", help="end clusters and remove all that they left (root)")
+    downs.add_argument("clusters", nargs="*", type=_cluster, default=CLUSTERS, metavar="CLUSTER")
     loads = commands.add_parser("load", help="hand images to all clusters that are up (root)")
     loads.add_argument(
         "images",
@@ -81,7 +82,7 @@ def _do(arguments: argparse.Namespace) -> int:
             running.up(arguments.clusters)
             print(f"export KUBECONFIG={KUBECONFIG}\nexport PATH={_with_kubectl()}:$PATH")
         case "down":
-            running.down()
+            running.down(arguments.clusters)
         case "status":
             return showing.status(arguments.form)
         case "load":

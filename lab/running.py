@@ -58,12 +58,16 @@ def up(clusters: Sequence[Cluster]) -> None:
             print(f"{cluster.name}: ready after {time.monotonic() - started:.0f} s", flush=True)
 
 
-def down() -> None:
-    """End every cluster of the lab, however far it came, and remove all that it left."""
+def down(clusters: Sequence[Cluster] = CLUSTERS) -> None:
+    """End clusters, however far they came, and remove all that they left."""
     require_root()
     with _alone():
-        for cluster in CLUSTERS:
+        for cluster in clusters:
             boot.halt(cluster)
+            shutil.rmtree(cluster.folder, ignore_errors=True)
+        if any(is_up(cluster) for cluster in CLUSTERS):
+            _write_kubeconfig()
+            return
         wire.remove()
         cgroups.remove()
         shutil.rmtree(ROOT, ignore_errors=True)

@@ -1,18 +1,21 @@
 """Brings the lab up once for all stories, and says what was there when one of them failed."""
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
 from lab import running
-from lab.clusters import EAST, WEST
+from lab.clusters import EAST, NORTH, WEST, Cluster
 from lab.images.layers import made
 from lab.images.loading import load
 from lab.images.recipes import BY_NAME
 from lab.showing import remains
+from tests.e2e.lab import objects
 from tests.e2e.lab.diagnosis import diagnosis
-from tests.e2e.lab.stage import BOTH, Stage
+from tests.e2e.lab.load import Load, calling
+from tests.e2e.lab.stage import BOTH, Stage, until
 
 KEEP = "ISTHMUS_LAB_KEEP"  # set it to find the lab as a story left it, and to start from there
 NO_ROOT = "the stories on real clusters need root: try `sudo make e2e`"
@@ -33,11 +36,7 @@ def stage(
     keep = bool(os.environ.get(KEEP))
     if not keep:
         running.down()
-    running.up(CLUSTERS)
-    for image in (recipe() for recipe in BY_NAME.values()):
-        layers = made(image.layers)
-        for cluster in CLUSTERS:
-            load(cluster, image, layers)
+    _ready(CLUSTERS)
     found = Stage(tmp_path_factory.mktemp("stage"), CLUSTERS)
     request.config.stash[_stage] = found
     yield found
@@ -64,17 +63,51 @@ def bare(stage: Stage) -> Stage:
 @pytest.fixture(scope="module")
 def joined(stage: Stage) -> Stage:
     """Isthmus in both clusters, by its own commands, and east importing what west exports."""
-    if not (stage.folder / "anchor").exists():
-        stage.run("isthmus", "trust", "create", "--out", "anchor")
     for context in BOTH:
-        domain = f"clusterDomain={context}.cluster.local"
-        named = ("--cluster-name", context, "--set", domain)
-        stage.isthmus(context, "install", *named, "--anchor", "anchor", "--apply")
-    connect = ("isthmus", "connect", "--from", "east", "--to", "west", "--timeout", "5m")
-    stage.run(*connect, "--set", "enableHeadlessServices=true", timeout=400)
+        stage.install(context)
+    stage.connect("east", "west")
     for context in BOTH:
         stage.isthmus(context, "check", "--wait", "300")
     return stage
+
+
+@pytest.fixture(scope="module")
+def three(joined: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """A third cluster, north, beside the two; it goes with the stories that need it."""
+    _ready((NORTH,))
+    found = replace(joined, clusters=(*joined.clusters, NORTH))
+    request.config.stash[_stage] = found
+    found.install("north")
+    yield found
+    request.config.stash[_stage] = joined
+    running.down((NORTH,))
+    assert not [left for left in remains() if "north" in left]
+
+
+@pytest.fixture(scope="module")
+def web(joined: Stage) -> Iterator[Stage]:
+    """Something in west that everybody calls."""
+    joined.apply("west", objects.service("web"), objects.deployment("web", 2))
+    joined.kubectl("west", "rollout", "status", "deployment/web", "--timeout=120s")
+    until(lambda: joined.names("east", "services"), lambda found: "web-west" in found)
+    yield joined
+    joined.kubectl("west", "delete", "deployment/web", "service/web")
+
+
+@pytest.fixture
+def calls(web: Stage) -> Iterator[Load]:
+    """Calls of it from east, without a pause."""
+    with calling(web, "http://web-west") as begun:
+        yield begun
+
+
+def _ready(clusters: Sequence[Cluster]) -> None:
+    """Bring clusters up, and let them know all images."""
+    running.up(clusters)
+    for image in (recipe() for recipe in BY_NAME.values()):
+        layers = made(image.layers)
+        for cluster in clusters:
+            load(cluster, image, layers)
 
 
 @pytest.hookimpl(wrapper=True)

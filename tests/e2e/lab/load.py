@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.e2e.lab import objects
-from tests.e2e.lab.stage import Stage, until
+from tests.e2e.lab.stage import PATIENCE, Stage, until
 
 # Each line that the pod logs is a call: on a connection of its own, or on one that is kept. The log
 # is there for whoever asks later, when there is an API server again.
@@ -35,7 +35,12 @@ class Load:
 
     def calls(self) -> list[Call]:
         """All calls so far."""
-        text = self.stage.kubectl("east", "logs", self.pod)
+        found = self._calls_if_any()
+        assert found, "the log of those who call cannot be read"
+        return found
+
+    def _calls_if_any(self) -> list[Call]:
+        text = self.stage.shell(f"kubectl --context east logs {self.pod}").output
         found = filter(None, map(LINE.match, text.splitlines()))
         return [
             Call(one[1] == "kept", int(one[2]), int(one[3]), float(one[4]), one[5]) for one in found
@@ -43,14 +48,15 @@ class Load:
 
     def goes_on(self, *, for_calls: int = 20) -> None:
         """Wait until that many further calls of each kind have gone well, one after the other."""
-        before = len(self.calls())
+        before = len(self._calls_if_any())
 
         def both_well(calls: list[Call]) -> bool:
-            new = calls[before:]
+            # A pod that was started anew has a new log.
+            new = calls[before:] if len(calls) >= before else calls
             last = [[one for one in new if one.kept == kept][-for_calls:] for kept in (True, False)]
             return all(len(some) == for_calls and well(some) for some in last)
 
-        until(self.calls, both_well)
+        until(self._calls_if_any, both_well, within=2 * PATIENCE)
 
 
 def well(calls: list[Call]) -> bool:
@@ -62,7 +68,7 @@ def failed(calls: list[Call]) -> list[Call]:
 
 
 @contextmanager
-def load(stage: Stage, url: str, pod: str = "load") -> Iterator[Load]:
+def calling(stage: Stage, url: str, pod: str = "load") -> Iterator[Load]:
     """Call ``url`` from a pod of east, about ten times a second in each of two ways."""
     stage.apply("east", objects.caller(pod, CALLS.replace("URL", url)))
     try:

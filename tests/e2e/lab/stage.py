@@ -95,6 +95,18 @@ class Stage:
         words = ("kubectl", "--context", context, "exec", pod, "--", "curl", "-sS", "-m", "5")
         return self.shell(" ".join(map(quoted, (*words, *options, url))))
 
+    def install(self, context: str) -> None:
+        """Install Isthmus, or leave an installation as it is; all have one trust anchor."""
+        if not (self.folder / "anchor").exists():
+            self.run("isthmus", "trust", "create", "--out", "anchor")
+        named = ("--cluster-name", context, "--set", f"clusterDomain={context}.cluster.local")
+        self.isthmus(context, "install", *named, "--anchor", "anchor", "--apply")
+
+    def connect(self, source: str, target: str) -> None:
+        """Let ``source`` import what ``target`` exports."""
+        words = ("isthmus", "connect", "--from", source, "--to", target, "--timeout", "5m")
+        self.run(*words, "--set", "enableHeadlessServices=true", timeout=400)
+
     def cluster(self, context: str) -> Cluster:
         return next(one for one in self.clusters if one.name == context)
 

@@ -9,27 +9,12 @@ import pytest
 from lab import running
 from tests.e2e.lab import objects
 from tests.e2e.lab.cut import cut
-from tests.e2e.lab.load import Load, failed, load
+from tests.e2e.lab.load import Load, failed
 from tests.e2e.lab.stage import Stage, until
 
 pytestmark = pytest.mark.e2e
 
 MINUTE = 60.0
-
-
-@pytest.fixture(scope="module")
-def web(joined: Stage) -> Iterator[Stage]:
-    joined.apply("west", objects.service("web"), objects.deployment("web", 2))
-    joined.kubectl("west", "rollout", "status", "deployment/web", "--timeout=120s")
-    until(lambda: joined.names("east", "services"), lambda found: "web-west" in found)
-    yield joined
-    joined.kubectl("west", "delete", "deployment/web", "service/web")
-
-
-@pytest.fixture
-def calls(web: Stage) -> Iterator[Load]:
-    with load(web, "http://web-west") as begun:
-        yield begun
 
 
 @contextmanager
@@ -91,12 +76,11 @@ def test_mirrors_stay_while_the_network_between_clusters_is_cut_and_calls_come_b
 
 
 @pytest.mark.parametrize("context", ["west", "east"])
-def test_everything_comes_back_after_a_power_cut(web: Stage, context: str) -> None:
-    with load(web, "http://web-west") as calls:
-        names = web.names("east", "services")
-        running.reboot(web.cluster(context))
-        # A pod that lived on the node that was cut starts anew, and so does its log.
-        calls.goes_on()
+def test_everything_comes_back_after_a_power_cut(calls: Load, web: Stage, context: str) -> None:
+    names = web.names("east", "services")
+    running.reboot(web.cluster(context))
+    # A pod that lived on the node that was cut starts anew, and so does its log.
+    calls.goes_on()
     assert web.names("east", "services") == names
     for each in ("east", "west"):
         web.isthmus(each, "check", "--wait", "300")

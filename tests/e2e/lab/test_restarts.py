@@ -1,29 +1,12 @@
 """Nobody who calls a mirror notices that a part of Isthmus is replaced, or lost and back."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.e2e.lab import objects
-from tests.e2e.lab.load import Load, failed, load
+from tests.e2e.lab.load import Load, failed
 from tests.e2e.lab.stage import Stage, until
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def web(joined: Stage) -> Iterator[Stage]:
-    joined.apply("west", objects.service("web"), objects.deployment("web", 2))
-    joined.kubectl("west", "rollout", "status", "deployment/web", "--timeout=120s")
-    until(lambda: joined.names("east", "services"), lambda found: "web-west" in found)
-    yield joined
-    joined.kubectl("west", "delete", "deployment/web", "service/web")
-
-
-@pytest.fixture
-def calls(web: Stage) -> Iterator[Load]:
-    with load(web, "http://web-west") as begun:
-        yield begun
 
 
 @pytest.mark.parametrize(
