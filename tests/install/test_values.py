@@ -191,6 +191,8 @@ def test_a_node_port_needs_a_service_that_has_one() -> None:
         ("- a", "a.yaml: expected keys with values"),
         ("controller: {replica: 2}", "a.yaml: there is no key 'controller.replica'"),
         ("controller: 3", "a.yaml: controller is a group of keys, not 3"),
+        ("trust: a secret", "a.yaml: trust is a group of keys, not this"),
+        ("trust: {issuer: a secret}", "a.yaml: trust.issuer is a group of keys, not this"),
         ("controller: {replicas: two}", "controller.replicas: 'two' is not a whole number"),
         ("controller: {replicas: true}", "controller.replicas: True is not a whole number"),
         ("localCidrs: 10.0.0.0/8", "localCidrs: '10.0.0.0/8' is not a list of texts"),

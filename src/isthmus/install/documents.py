@@ -45,8 +45,7 @@ def converted(document: JsonObject, kind: type[S]) -> S:
         path = str(error).rpartition("`$.")[2].removesuffix("`").partition("[")[0]
         known = keys.found(kind, path)
         takes = known.takes if known else str(error).partition(" - at")[0]
-        # Nobody is shown a private key because it stands in the wrong form.
-        value = "this" if path.startswith(SECRET) else _shown(_at(document, path))
+        value = _quoted(path, _at(document, path))
         raise BadValue(f"{path}: {value} is not {takes}") from None
 
 
@@ -73,7 +72,7 @@ def _refuse_unknown(
         path = f"{prefix}{key}"
         if path in groups:
             if value is not None and not isinstance(value, dict):
-                raise BadValue(f"{name}: {path} is a group of keys, not {_shown(value)}")
+                raise BadValue(f"{name}: {path} is a group of keys, not {_quoted(path, value)}")
             _refuse_unknown(kind, value or {}, name, f"{path}.")
         elif keys.found(kind, path) is None:
             raise _unknown(kind, path, f"{name}: ")
@@ -145,6 +144,13 @@ def _at(document: Json, path: str) -> Json:
     for step in path.split("."):
         document = document.get(step) if isinstance(document, dict) else None
     return document
+
+
+def _quoted(path: str, value: Json) -> str:
+    """Repeat what was written; but nobody is shown a private key because it stands in the wrong
+    form, or a step too high."""
+    is_secret = path.startswith(SECRET) or SECRET.startswith(f"{path}.")
+    return "this" if is_secret else _shown(value)
 
 
 def _shown(value: Json) -> str:
