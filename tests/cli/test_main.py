@@ -76,6 +76,7 @@ def test_every_command_takes_the_options_that_say_which_cluster_is_meant(command
     [
         pytest.param(BadConfig("file x: what is\n wrong"), 1, id="permanent"),
         pytest.param(Unreachable("file x: what is wrong"), 75, id="transient"),
+        pytest.param(BadConfig("file x: what \x1b\x07 is wrong"), 1, id="not for a terminal"),
     ],
 )
 def test_every_failure_is_one_line(

@@ -54,6 +54,12 @@ def test_checks_for_people(output: str, expected: str) -> None:
 def test_what_a_server_says_cannot_write_to_the_terminal() -> None:
     found = [Check(group="g", name="n", detail="v1.36\x1b]0;gotcha\x07\nok")]
     assert "√ n (v1.36 ]0;gotcha ok)\n" in render.checks(found, "table", Style())
+    bad = "a\x1b[2J\nb"
+    everywhere = Check(group=bad, name=bad, outcome="error", detail=bad, hint=bad)
+    for output in ("table", "short"):
+        said = render.checks([everywhere], output, Style())
+        assert "\x1b" not in said
+        assert "a [2J b" in said
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])

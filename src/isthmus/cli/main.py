@@ -37,11 +37,13 @@ from isthmus.cli.trusting.rotate import rotate
 from isthmus.cli.trusting.trust import trust
 from isthmus.cli.where import Commands, Where
 from isthmus.model.errors import IsthmusError, Transient
+from isthmus.model.quoting import one_line
 
 FAILED = 1
 MISUSED = 2
 TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells do it
+LONGEST = 4000  # characters of an error
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # what ends a command, and that its terminal is gone
 
 
@@ -109,7 +111,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return 128 + received[0] if received else INTERRUPTED
     except IsthmusError as error:
-        click.echo(f"isthmus: {' '.join(str(error).split())}", err=True)
+        # Part of it may be what a cluster says: that must not reach the terminal as it is.
+        click.echo(f"isthmus: {one_line(str(error), LONGEST)}", err=True)
         return TRY_AGAIN if isinstance(error, Transient) else FAILED
     except BrokenPipeError:
         # Whoever read our output has seen enough; there is nobody to tell about it.

@@ -61,7 +61,8 @@ def checks(found: Sequence[Check], output: str, style: Style) -> str:
     else:
         lines = []
         for group, members in groupby(found, key=lambda check: check.group):
-            lines += [style.bold(group), "-" * len(group)]
+            title = one_line(group, LONGEST_CELL)
+            lines += [style.bold(title), "-" * len(title)]
             lines += [line for check in members for line in _lines(check, style)]
             lines.append("")
     lines.append(f"Status check results are {_mark('error' if failed(found) else 'ok', style)}")
@@ -79,13 +80,15 @@ def _mark(outcome: str, style: Style) -> str:
 
 
 def _lines(check: Check, style: Style) -> list[str]:
-    said = f"{_mark(check.outcome, style)} {check.name}"
-    # What a server says of itself must not reach the terminal as it is.
-    detail = one_line(check.detail, LONGEST_DETAIL)
+    # What a server says of itself must not reach the terminal as it is; names and hints quote it.
+    name, detail, hint = (
+        one_line(text, LONGEST_DETAIL) for text in (check.name, check.detail, check.hint)
+    )
+    said = f"{_mark(check.outcome, style)} {name}"
     if check.outcome == "ok":
         return [f"{said} {style.faint(f'({detail})')}" if detail else said]
     lines = [said, f"    {detail}"]
-    return [*lines, f"    hint: {check.hint}"] if check.hint else lines
+    return [*lines, f"    hint: {hint}"] if hint else lines
 
 
 def table(answer: JsonObject) -> str:

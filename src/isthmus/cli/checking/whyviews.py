@@ -23,10 +23,10 @@ def rendered(answer: Answer, output: str, style: Style) -> str:
 
 
 def _lines(answer: Answer, style: Style) -> Iterator[str]:
-    yield style.bold(_title(answer))
+    # What another cluster says of itself, its name too, must not reach the terminal as it is.
+    yield style.bold(one_line(_title(answer), _LONGEST))
     for step in answer.steps:
         sign, code = _MARKS[step.outcome]
-        # What another cluster says of itself must not reach the terminal as it is.
         detail = one_line(step.detail, _LONGEST)
         shown = style.faint(detail) if step.outcome == "ok" else detail
         yield f"{style.paint(code, sign)} {step.name.ljust(_WIDTH)} {shown}".rstrip()
@@ -35,7 +35,7 @@ def _lines(answer: Answer, style: Style) -> Iterator[str]:
         yield f"not looked at: {why}"
     found = first_broken(answer.steps)
     if found is not None:
-        yield style.paint("31", f"{found.name} is broken: {found.reason}")
+        yield style.paint("31", one_line(f"{found.name} is broken: {found.reason}", _LONGEST))
         yield f"    {one_line(found.detail, _LONGEST)}"
         yield f"    fix: {one_line(found.fix, _LONGEST)}"
     elif any(step.outcome == "unknown" for step in answer.steps):
@@ -58,7 +58,7 @@ def _unseen(answer: Answer) -> Iterator[str]:
     case = answer.case
     for name, side in ((case.here, case.source), (case.there, case.target)):
         if isinstance(side, Unseen):
-            yield f"{name}: {one_line(side.why, _LONGEST)}"
+            yield one_line(f"{name}: {side.why}", _LONGEST)
 
 
 def _document(answer: Answer) -> JsonObject:
