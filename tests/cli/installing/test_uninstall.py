@@ -1,5 +1,6 @@
 """``isthmus uninstall``, as it is typed: nothing of ours is left, and everything of others'."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,11 @@ from isthmus.kube.plain import KINDS
 from tests.apps.clusters import GRANTS, LINKS, PLAIN_SECRETS, link
 from tests.cli.installing.stage import Stage, stage
 from tests.support import kubectl
+from tests.support.waiting import until
 
 Printed = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.sockets
-DEPLOYMENTS, NAMESPACES = KINDS["Deployment"], KINDS["Namespace"]
+DEPLOYMENTS, NAMESPACES, PODS = KINDS["Deployment"], KINDS["Namespace"], KINDS["Pod"]
 
 
 async def names(here: Stage) -> set[str]:
@@ -68,6 +70,29 @@ async def test_uninstalling_waits_for_links_and_leaves_what_is_others(
             assert await here.west.get(resource, name) is not None
         assert await here.west.get(PLAIN_SECRETS, "mine", "isthmus") is not None
         assert await here.west.all(DEPLOYMENTS) == []
+
+
+async def test_what_comes_while_pods_end_stays_with_what_holds_it(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install() == 0
+        ours = {"app.kubernetes.io/part-of": "isthmus"}
+        slow = {
+            "metadata": {"name": "slow", "namespace": "isthmus", "labels": ours},
+            "spec": {"containers": [{"name": "slow", "image": "slow"}]},
+        }
+        await here.west.create(PODS, slow)
+        leaving = asyncio.create_task(here.run("uninstall", "--apply"))
+        await until(lambda: here.west.all(DEPLOYMENTS), lambda found: not found)
+        mine = {"metadata": {"name": "mine", "namespace": "isthmus"}}
+        await here.west.create(PLAIN_SECRETS, mine)
+        await here.west.create(GRANTS, {"metadata": {"name": "east"}, "spec": {"cluster": "east"}})
+        await here.west.delete(PODS, "slow", "isthmus")
+        assert await leaving == 0
+        assert "namespace/isthmus stays: with it would go secret/mine" in capsys.readouterr().err
+        assert await here.west.get(PLAIN_SECRETS, "mine", "isthmus") is not None
+        assert await here.west.get(GRANTS, "east") is not None
 
 
 @pytest.mark.skipif(not kubectl.found(), reason="there is no kubectl here")

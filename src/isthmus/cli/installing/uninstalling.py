@@ -1,8 +1,8 @@
 """What ``isthmus uninstall`` does, between its options and its lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, replace
 
 import click
 
@@ -22,12 +22,14 @@ from isthmus.kube.plain import KINDS
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import GRANTS, LINKS, PODS, Resource
 from isthmus.model.errors import Transient
+from isthmus.model.quoting import one_line
 from isthmus.model.wire import Json, JsonObject
 from isthmus.runtime.clock import Clock, SystemClock
 
 PATIENCE = 120.0  # seconds for our own pods to end: their callers may take their time to leave
 PAUSE = 0.5  # seconds between two looks
 RUNNING = "Deployment"
+LONGEST = 1000  # characters of a sentence about what stays
 
 
 class StillRunning(Transient):
@@ -74,26 +76,33 @@ def _report(farewell: Farewell, wish: Wish, output: str | None) -> None:
         said = {"deleted": gone, "stays": list(farewell.stays)}
         click.echo(render.document(said, output), nl=False)
     for line in farewell.stays:
-        click.echo(line, err=True)
+        # Roles and the like may be called anything, and the terminal is not theirs to write to.
+        click.echo(one_line(line, LONGEST), err=True)
 
 
 async def _leave(where: Where, wish: Wish, say: Callable[[JsonObject], None]) -> Farewell:
     async with where.connected() as client:
         farewell = decide(await _seen(client, wish.namespace), force=wish.force)
-        if wish.apply:
-            await rights.check(client, farewell.goes, ("delete",))
-            running = [one for one in farewell.goes if one["kind"] == RUNNING]
-            for one in running:
-                await remove(client, one)
-                say(one)
-            if running:
-                # Else a controller would write again what has just been deleted.
-                await _until_ended(client, wish.namespace, SystemClock())
-            for one in farewell.goes:
-                if one not in running:
-                    await remove(client, one)
-                    say(one)
-    return farewell
+        if not wish.apply:
+            return farewell
+        await rights.check(client, farewell.goes, ("delete",))
+        running = tuple(one for one in farewell.goes if one["kind"] == RUNNING)
+        await _remove(client, running, say)
+        if running:
+            # Else a controller would write again what has just been deleted.
+            await _until_ended(client, wish.namespace, SystemClock())
+            # That takes its time, and others do not stand still: what has come meanwhile stays.
+            farewell = decide(await _seen(client, wish.namespace), force=True)
+        await _remove(client, farewell.goes, say)
+    return replace(farewell, goes=(*running, *farewell.goes))
+
+
+async def _remove(
+    client: Client, found: Iterable[JsonObject], say: Callable[[JsonObject], None]
+) -> None:
+    for one in found:
+        await remove(client, one)
+        say(one)
 
 
 async def _seen(client: Client, namespace: str) -> Seen:
