@@ -103,7 +103,7 @@ def test_both_clusters_answer_and_know_who_they_are(running: Demo) -> None:
     identities = set()
     for context in ("east", "west"):
         checked = running.run(ISTHMUS, "--context", context, "check", "--wait", "60")
-        identities |= set(re.findall(r"[0-9a-f]{8}-[0-9a-f-]{27}", checked))
+        identities |= set(re.findall(r"\(UID ([0-9a-f-]{36})\)", checked))
     assert len(identities) == 2, "two clusters, two identities"
 
 
@@ -121,58 +121,57 @@ def test_what_is_killed_comes_back_and_is_counted(running: Demo, name: str) -> N
     assert after != number
 
 
-def test_two_demos_run_side_by_side_and_one_dies(tmp_path: Path) -> None:
-    with demo(tmp_path / "first") as first, demo(tmp_path / "second") as second:
-        first.process.kill()
-        first.process.wait(timeout=10)
-        second.run(ISTHMUS, "--context", "west", "check")
-    assert second.process.returncode == 0
-
-
-def test_what_a_killed_demo_leaves_behind_goes_with_the_next_one(tmp_path: Path) -> None:
-    with demo(tmp_path, temporary=True) as first:
-        (left,) = tmp_path.iterdir()
+def test_of_two_demos_one_is_killed_and_the_other_stays_until_it_is_told_to_end(
+    tmp_path: Path,
+) -> None:
+    with demo(tmp_path, temporary=True) as first, demo(tmp_path / "chosen") as second:
+        (left,) = (one.parent for one in tmp_path.glob("*/kubeconfig") if one != second.kubeconfig)
         assert processes_in(left), "controllers, gateways and egresses"
+        for private in (left, left / "kubeconfig", second.kubeconfig):
+            assert private.stat().st_mode & 0o077 == 0
         first.process.kill()
         first.process.wait(timeout=10)
-        assert (left / "kubeconfig").stat().st_mode & 0o077 == 0
-        assert left.stat().st_mode & 0o077 == 0
-        with demo(tmp_path, temporary=True):
-            assert processes_in(left) == []
-            assert not left.exists()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name
-)
-def test_the_demo_stays_until_it_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
-    with demo(tmp_path / "chosen") as running:
-        assert running.kubeconfig.stat().st_mode & 0o777 == 0o600
-        assert processes_in(tmp_path)
-        running.process.send_signal(number)
-        rest, _ = running.process.communicate(timeout=60)
-        assert running.process.returncode == 0
-        assert "gone" in rest
-        assert list(running.kubeconfig.parent.iterdir()) == []
-        assert processes_in(tmp_path) == []
+        second.run(ISTHMUS, "--context", "west", "check", "--wait", "60")
+        assert processes_in(left) == [], "they end with whoever started them"
+        with begun(tmp_path) as third:
+            assert not left.exists(), "what is left of the dead goes when the next one comes"
+            third.kill()
+        # As when the terminal is closed.
+        second.process.send_signal(signal.SIGHUP)
+        rest, _ = second.process.communicate(timeout=60)
+        assert (second.process.returncode, "gone" in rest) == (0, True)
+        assert list(second.kubeconfig.parent.iterdir()) == []
+    with begun(tmp_path) as last:
+        last.send_signal(signal.SIGTERM)
+        last.communicate(timeout=60)
+    assert list(tmp_path.iterdir()) == [second.kubeconfig.parent]
+    assert processes_in(tmp_path) == []
 
 
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name
 )
 def test_a_story_that_is_broken_off_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([ISTHMUS, "demo"], stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        while b"get pods" not in process.stdout.readline():
-            pass
+    with begun(tmp_path, until="get pods") as process:
         assert processes_in(tmp_path)
         process.send_signal(number)
         process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert list(tmp_path.iterdir()) == []
     assert processes_in(tmp_path) == []
+
+
+@contextmanager
+def begun(folder: Path, until: str = "trust create") -> Iterator["subprocess.Popen[str]"]:
+    """A demo in the middle of its story, as soon as it types what is named."""
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen(
+        [ISTHMUS, "demo"], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        while until not in (line := process.stdout.readline()):
+            assert line, "the demo ended early"
+        yield process
 
 
 @pytest.mark.skipif(not kubectl.found(), reason="no kubectl on this machine")

@@ -115,7 +115,8 @@ def test_every_step_of_the_story_really_happens(home: Path) -> None:
     assert refused.startswith("curl: (22) The requested URL returned error: 403\n")
     why = next_answer("why", "default/stranger")
     assert re.search(r"^× grant ", why, re.MULTILINE)  # noqa: RUF001  # the sign of a failure
-    assert "fix: isthmus --context west allow east --from-service-account default/stranger" in why
+    mend = r"^ +fix: isthmus --context west allow east .*--from-service-account default/stranger "
+    assert re.search(mend, why, re.MULTILINE)
 
     next_answer("scale", "isthmus-gateway", "--replicas=0")
     next_answer("wait", "link/west", "--for=condition=GatewayAlive=False")

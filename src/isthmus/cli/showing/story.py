@@ -89,7 +89,7 @@ async def refuse(stage: Stage) -> None:
     )
     await stage.see(
         "isthmus --context east why nginx-set-0.nginx-svc-west --account default/stranger",
-        has("Grant"),
+        has("grant is broken", "--from-service-account default/stranger"),
     )
 
 
