@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 import click
 
 from docs.generate.tables import block, code, page, table
-from isthmus.cli import main
+from isthmus.cli import exits
 
 # Every command has these, before its name and after it; they are described once.
 EVERYWHERE = {"kubeconfig", "context"}
 _CODES = (
     (0, "all is well"),
-    (main.FAILED, "refused, or not as it should be; trying again changes nothing"),
-    (main.MISUSED, "typed wrongly; nothing was done"),
-    (main.TRY_AGAIN, "it may work if it is tried again: something was not reached, or not ready"),
-    (main.INTERRUPTED, "interrupted by Ctrl-C; by another signal: 128 and its number"),
+    (exits.FAILED, "refused, or not as it should be; trying again changes nothing"),
+    (exits.MISUSED, "typed wrongly; nothing was done"),
+    (exits.TRY_AGAIN, "it may work if it is tried again: something was not reached, or not ready"),
+    (exits.INTERRUPTED, "interrupted by Ctrl-C; by another signal: 128 and its number"),
 )
 
 

@@ -19,6 +19,7 @@ import click
 from isthmus import __version__
 from isthmus.cli.checking.check import check
 from isthmus.cli.checking.why import why
+from isthmus.cli.exits import FAILED, INTERRUPTED, MISUSED, TRY_AGAIN
 from isthmus.cli.installing.install import install
 from isthmus.cli.installing.uninstall import uninstall
 from isthmus.cli.joining.allow import allow, deny
@@ -39,10 +40,6 @@ from isthmus.cli.where import Commands, Where
 from isthmus.model.errors import IsthmusError, Transient
 from isthmus.model.quoting import one_line
 
-FAILED = 1
-MISUSED = 2
-TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
-INTERRUPTED = 130  # 128 + SIGINT, as shells do it
 LONGEST = 4000  # characters of an error
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # what ends a command, and that its terminal is gone
 

@@ -2,24 +2,16 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from itertools import groupby
+from dataclasses import dataclass
 from typing import TextIO
 
 import msgspec
 import yaml
 
-from isthmus.cli.checking.checks import Check, failed
 from isthmus.model.quoting import one_line
 from isthmus.model.wire import Json, JsonObject
 
-_MARKS = {
-    "ok": ("√", "32"),
-    "warning": ("‼", "33"),
-    "error": ("×", "31"),  # noqa: RUF001  # the sign that all checks of this family use
-}
 LONGEST_CELL = 200  # characters
-LONGEST_DETAIL = 2000  # characters; two certificates side by side take half of it
 _GAP = 3  # spaces between the columns of kubectl's tables
 
 
@@ -52,43 +44,15 @@ def document(value: Json, output: str) -> str:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
 
 
-def checks(found: Sequence[Check], output: str, style: Style) -> str:
-    """The results of ``isthmus check``."""
-    if output in ("json", "yaml"):
-        return document(_as_document(found), output)
-    if output == "short":
-        lines = [line for check in found if check.outcome != "ok" for line in _lines(check, style)]
-    else:
-        lines = []
-        for group, members in groupby(found, key=lambda check: check.group):
-            title = one_line(group, LONGEST_CELL)
-            lines += [style.bold(title), "-" * len(title)]
-            lines += [line for check in members for line in _lines(check, style)]
-            lines.append("")
-    lines.append(f"Status check results are {_mark('error' if failed(found) else 'ok', style)}")
-    return "\n".join(lines) + "\n"
-
-
-def _as_document(found: Sequence[Check]) -> JsonObject:
-    shown = [{key: value for key, value in asdict(check).items() if value} for check in found]
-    return {"success": not failed(found), "checks": shown}
-
-
-def _mark(outcome: str, style: Style) -> str:
-    sign, code = _MARKS[outcome]
-    return style.paint(code, sign)
-
-
-def _lines(check: Check, style: Style) -> list[str]:
-    # What a server says of itself must not reach the terminal as it is; names and hints quote it.
-    name, detail, hint = (
-        one_line(text, LONGEST_DETAIL) for text in (check.name, check.detail, check.hint)
-    )
-    said = f"{_mark(check.outcome, style)} {name}"
-    if check.outcome == "ok":
-        return [f"{said} {style.faint(f'({detail})')}" if detail else said]
-    lines = [said, f"    {detail}"]
-    return [*lines, f"    hint: {hint}"] if hint else lines
+def manifests(objects: Sequence[JsonObject], output: str) -> str:
+    """Objects as kubectl reads them: one after another, or a list if JSON has to hold many."""
+    if output == "yaml":
+        return yaml.safe_dump_all(
+            objects, sort_keys=False, allow_unicode=True, explicit_start=len(objects) > 1
+        )
+    if len(objects) == 1:
+        return document(objects[0], output)
+    return document({"apiVersion": "v1", "kind": "List", "items": list(objects)}, output)
 
 
 def table(answer: JsonObject) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.looking import completing
+from isthmus.cli import completing
 from isthmus.model.wire import Json
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from isthmus import install
 from isthmus.cli import main
 from isthmus.cli.checking import examining
 from isthmus.cli.checking.checks import Check, failed, passed, wrong
-from isthmus.cli.joining.progress import Progress
+from isthmus.cli.progress import Progress
 from isthmus.cli.where import Where
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.server import serve

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 import yaml
 
-from isthmus.cli import render
-from isthmus.cli.checking import whyviews
+from isthmus.cli.checking import checkviews, whyviews
 from isthmus.cli.checking.asking import Answer
 from isthmus.cli.checking.evidence.calls import Case, Source, Target
 from isthmus.cli.checking.evidence.sites import Unseen
@@ -103,7 +102,7 @@ def test_checks_are_shown_as_they_were_read_and_kept(golden: Golden, output: str
         *mirrored(one),
         *joined(one, census("west")),
     ]
-    text = render.checks(found, output, Style())
+    text = checkviews.rendered(found, output, Style())
     # The anchor is made anew for every run.
     text = text.replace(worlds.prints(worlds.anchor())[:16], "0123456789abcdef")
     golden(f"check.{output if output in ('json', 'yaml') else f'{output}.txt'}", text)

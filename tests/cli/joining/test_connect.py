@@ -13,9 +13,9 @@ import pytest
 from isthmus.cli.joining import connecting, connectviews
 from isthmus.cli.joining.connecting import End, Journal, Outcome, Step, Wish
 from isthmus.cli.joining.gateway import Said
-from isthmus.cli.joining.progress import Progress
 from isthmus.cli.joining.scope import Scope
 from isthmus.cli.joining.sides import NotNow, Unfit, seen
+from isthmus.cli.progress import Progress
 from isthmus.embedded.faults.effects import failing, hanging
 from isthmus.kube.client import Client
 from isthmus.kube.plain import KINDS

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from isthmus.cli.installation import Installation
+from isthmus.cli.installation import installed as shown_by
 from isthmus.cli.joining import documents, planning, planviews
 from isthmus.cli.joining.forecast import Forecast, forecast
-from isthmus.cli.joining.installation import Installation
-from isthmus.cli.joining.installation import installed as shown_by
 from isthmus.kube.plain import KINDS
 from isthmus.kube.resources import Resource
 from isthmus.model.actions import Create, Delete, Update

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import main
-from isthmus.cli.joining.progress import Progress
 from isthmus.cli.joining.unlinking import StillThere, Unlinking
+from isthmus.cli.progress import Progress
 from isthmus.kube.client import Client
 from isthmus.kube.transport import Request, Response
 from isthmus.model.names import CREATED_NAMESPACE

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from isthmus.cli import main
-from isthmus.cli.looking import completing
+from isthmus.cli import completing, main
 from isthmus.cli.looking.completion import VARIABLE
 from isthmus.embedded.faults.effects import hanging
 from tests.apps.clusters import LINKS, link

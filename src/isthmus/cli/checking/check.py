@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from isthmus.cli.joining import options
-from isthmus.cli.looking import completing
+from isthmus.cli import completing, options
+from isthmus.cli.exits import FAILED
 from isthmus.cli.where import Where
 
 
@@ -48,8 +48,8 @@ def check(where: Where, /, output: str, patience: float, **chosen: object) -> in
     import asyncio
 
     from isthmus.cli import render
-    from isthmus.cli.checking import checks, examining
-    from isthmus.cli.joining.progress import progress
+    from isthmus.cli.checking import checks, checkviews, examining
+    from isthmus.cli.progress import progress
 
     others = chosen["others"]
     assert isinstance(others, tuple)
@@ -59,5 +59,5 @@ def check(where: Where, /, output: str, patience: float, **chosen: object) -> in
     shown = progress(sys.stderr) if sys.stderr.isatty() else None
     found = asyncio.run(examining.run(where, wanted, patience, shown))
     style = render.style(sys.stdout)
-    click.echo(render.checks(found, output, style), nl=False)
-    return 1 if checks.failed(found) else 0
+    click.echo(checkviews.rendered(found, output, style), nl=False)
+    return FAILED if checks.failed(found) else 0

@@ -13,7 +13,7 @@ from isthmus.cli.checking.judging.mirrored import mirrored
 from isthmus.cli.checking.judging.trusted import trusted
 from isthmus.cli.checking.reading.census import before, census, present
 from isthmus.cli.checking.reading.reach import reached
-from isthmus.cli.joining.progress import Progress
+from isthmus.cli.progress import Progress
 from isthmus.cli.where import Where
 from isthmus.runtime.clock import Clock, SystemClock
 

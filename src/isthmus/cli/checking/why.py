@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from isthmus.cli.joining import options
-from isthmus.cli.looking import completing
+from isthmus.cli import completing, options
+from isthmus.cli.exits import FAILED
 from isthmus.cli.where import Where
 
 
@@ -64,7 +64,7 @@ def why(where: Where, /, service: str, output: str, **chosen: str | None) -> int
     )
     answer = asyncio.run(asking.ask(where, question))
     click.echo(whyviews.rendered(answer, output, render.style(sys.stdout)), nl=False)
-    return 0 if first_broken(answer.steps) is None else 1
+    return 0 if first_broken(answer.steps) is None else FAILED
 
 
 def _account(text: str | None) -> str:

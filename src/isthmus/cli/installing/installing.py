@@ -10,12 +10,11 @@ import click
 
 from isthmus import __version__
 from isthmus import install as room
-from isthmus.cli import render
+from isthmus.cli import installation, render
 from isthmus.cli.installing.bringing import Delivery, Say
 from isthmus.cli.installing.removing import named
 from isthmus.cli.installing.trust import Chosen, Present
 from isthmus.cli.installing.wishes import Meant, Wish, meant
-from isthmus.cli.joining import documents, installation
 from isthmus.cli.trusting.trust import ToTerminal
 from isthmus.cli.where import Where
 from isthmus.install import keys
@@ -42,7 +41,7 @@ def install(where: Where, wish: Wish, output: str | None) -> int:
     objects = room.objects(values)
     if any(one["kind"] == "Secret" for one in objects) and sys.stdout.isatty():
         raise ToTerminal("a private key is not shown on a terminal; use a pipe, or --apply")
-    click.echo(documents.text(objects, output or "yaml"), nl=False)
+    click.echo(render.manifests(objects, output or "yaml"), nl=False)
     if chosen.note:
         click.echo(chosen.note, err=True)
     return 0

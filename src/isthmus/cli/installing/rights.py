@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from isthmus.cli.joining.permissions import lacking
+from isthmus.cli.permissions import lacking
 from isthmus.kube.client import Client
 from isthmus.kube.plain import KINDS
 from isthmus.model.errors import Permanent

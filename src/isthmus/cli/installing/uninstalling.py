@@ -11,7 +11,6 @@ from isthmus.cli import render
 from isthmus.cli.installing import rights
 from isthmus.cli.installing.leaving import MADE, Farewell, Seen, decide
 from isthmus.cli.installing.removing import named, present, remove
-from isthmus.cli.joining import documents
 from isthmus.cli.where import Where
 from isthmus.install import possible
 from isthmus.install.everything import bare
@@ -70,7 +69,7 @@ def _report(farewell: Farewell, wish: Wish, output: str | None) -> None:
         click.echo("nothing of Isthmus is installed here", err=True)
     elif not wish.apply:
         shown = [bare(one) for one in farewell.goes]
-        click.echo(documents.text(shown, output or "yaml"), nl=False)
+        click.echo(render.manifests(shown, output or "yaml"), nl=False)
     elif output is not None:
         gone = [bare(one) for one in farewell.goes]
         said = {"deleted": gone, "stays": list(farewell.stays)}

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.joining import options
+from isthmus.cli import options
+from isthmus.cli.joining import fields
 from isthmus.cli.where import Where
 from isthmus.model.wire import Json
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("cluster", type=options.cluster)
-@options.scope
+@fields.scope
 @click.option("--name", metavar="NAME", help="Of the Grant; else the cluster's.")
 @options.apply
 @options.force_conflicts
@@ -34,19 +35,20 @@ def allow(where: Where, /, cluster: str, name: str | None, output: str, **given:
     """
     import asyncio
 
+    from isthmus.cli import render
     from isthmus.cli.joining import documents
 
-    spec = options.read_scope(given).spec(cluster)
+    spec = fields.read_scope(given).spec(cluster)
     if not given["apply"]:
-        click.echo(documents.text([documents.grant(name or cluster, spec)], output), nl=False)
+        click.echo(render.manifests([documents.grant(name or cluster, spec)], output), nl=False)
         return
     change = asyncio.run(_allowed(where, name or cluster, spec, given["force_conflicts"]))
     click.echo(f"{change} {change.outcome}")
 
 
 async def _allowed(where: Where, name: str, spec: "GrantSpec", force: bool) -> "Change":
+    from isthmus.cli.installation import require_kinds
     from isthmus.cli.joining import granting
-    from isthmus.cli.joining.installation import require_kinds
 
     async with where.connected() as client:
         await require_kinds(client)
@@ -74,8 +76,9 @@ def deny(where: Where, /, cluster: str, apply: bool, output: str) -> None:
 
 
 async def _denied(where: Where, cluster: str, apply: bool, output: str) -> None:
+    from isthmus.cli import render
+    from isthmus.cli.installation import require_kinds
     from isthmus.cli.joining import documents, granting
-    from isthmus.cli.joining.installation import require_kinds
     from isthmus.kube.resources import GRANTS
 
     async with where.connected() as client:
@@ -85,7 +88,7 @@ async def _denied(where: Where, cluster: str, apply: bool, output: str) -> None:
             click.echo(f"no Grant lets {cluster} in: nothing to do", err=True)
         elif not apply:
             named = [documents.document(GRANTS, one.name) for one in found]
-            click.echo(documents.text(named, output), nl=False)
+            click.echo(render.manifests(named, output), nl=False)
         for one in found if apply else ():
             await granting.deny(client, one)
             click.echo(f"grant.isthmus.dev/{one.name} deleted")

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.joining import options
+from isthmus.cli import options
+from isthmus.cli.exits import FAILED, TRY_AGAIN
+from isthmus.cli.joining import fields
 from isthmus.cli.where import Where
 from isthmus.model.wire import Json
 
@@ -15,9 +17,6 @@ if TYPE_CHECKING:
 
     from isthmus.cli.joining.connecting import End, Journal, Outcome, Wish
     from isthmus.cli.joining.gateway import Said
-
-FAILED = 1
-TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,10 @@ class Typed:
 @click.option("--both", is_flag=True, help="Both ways: each imports what the other exports.")
 @click.option("--from-name", type=options.cluster, help="What the source is called.")
 @click.option("--to-name", type=options.cluster, help="What the target is called.")
-@options.settings
-@options.scope
-@options.gateway(whose="the target's gateway")
-@options.gateway("from-", "the source's gateway (with --both)")
+@fields.settings
+@fields.scope
+@fields.gateway(whose="the target's gateway")
+@fields.gateway("from-", "the source's gateway (with --both)")
 @options.namespace
 @options.force_conflicts
 @options.timeout("2m")
@@ -88,14 +87,14 @@ def connect(where: Where, /, output: str, **given: Json) -> int:
 def _typed(given: dict[str, Json]) -> Typed:
     from isthmus.cli.joining.connecting import Wish
 
-    settings = options.read_settings(given)
-    here, there = options.read_gateway(given, {}, "from_"), options.read_gateway(given, settings)
+    settings = fields.read_settings(given)
+    here, there = fields.read_gateway(given, {}, "from_"), fields.read_gateway(given, settings)
     return Typed(
         source=Named(given["source"], given["from_name"] or "", "--from-name", here),
         target=Named(given["target"], given["to_name"] or "", "--to-name", there),
         wish=Wish(
             settings=settings,
-            scope=options.read_scope(given),
+            scope=fields.read_scope(given),
             both=given["both"],
             force=given["force_conflicts"],
         ),
@@ -108,7 +107,7 @@ async def _connected(where: Where, typed: Typed, journal: "Journal", *, is_told:
     from contextlib import AsyncExitStack
 
     from isthmus.cli.joining import connecting
-    from isthmus.cli.joining.progress import progress
+    from isthmus.cli.progress import progress
     from isthmus.runtime.clock import SystemClock
 
     async with AsyncExitStack() as stack:
@@ -121,7 +120,7 @@ async def _connected(where: Where, typed: Typed, journal: "Journal", *, is_told:
 
 
 async def _end(stack: "AsyncExitStack", where: Where, named: Named, namespace: str) -> "End":
-    from isthmus.cli.joining import installation
+    from isthmus.cli import installation
     from isthmus.cli.joining.connecting import End
     from isthmus.cli.joining.sides import about, opened, seen
 

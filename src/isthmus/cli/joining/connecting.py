@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from isthmus.cli.applying import Change, carried_out, rehearsed
+from isthmus.cli.installation import gateway_service
 from isthmus.cli.joining import documents, verdicts
 from isthmus.cli.joining.gateway import Said, reached
 from isthmus.cli.joining.granting import as_asked
-from isthmus.cli.joining.installation import gateway_service
-from isthmus.cli.joining.permissions import APPLY, lacking
-from isthmus.cli.joining.progress import Progress
 from isthmus.cli.joining.scope import Scope
 from isthmus.cli.joining.sides import NotNow, Side, Unfit, about
 from isthmus.cli.joining.verdicts import Verdict
+from isthmus.cli.permissions import APPLY, lacking
+from isthmus.cli.progress import Progress
 from isthmus.kube.errors import NotFound
 from isthmus.kube.plain import KINDS
 from isthmus.kube.resources import GRANTS, LINKS

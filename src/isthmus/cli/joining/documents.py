@@ -1,11 +1,7 @@
-"""Links and Grants as documents, for pipes, files and servers."""
-
-from collections.abc import Sequence
+"""Links and Grants as documents."""
 
 import msgspec
-import yaml
 
-from isthmus.cli import render
 from isthmus.kube.resources import GRANTS, LINKS, Resource
 from isthmus.model.grants import GrantSpec
 from isthmus.model.links import Gateway
@@ -32,14 +28,3 @@ def document(resource: Resource[Json], name: str, spec: JsonObject | None = None
         "metadata": {"name": name},
     }
     return head if spec is None else {**head, "spec": spec}
-
-
-def text(documents: Sequence[JsonObject], output: str) -> str:
-    """Documents as kubectl reads them: one after another, or a list if JSON has to hold many."""
-    if output == "yaml":
-        return yaml.safe_dump_all(
-            documents, sort_keys=False, allow_unicode=True, explicit_start=len(documents) > 1
-        )
-    if len(documents) == 1:
-        return render.document(documents[0], output)
-    return render.document({"apiVersion": "v1", "kind": "List", "items": list(documents)}, output)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.joining import options
-from isthmus.cli.looking import completing
+from isthmus.cli import completing, options
+from isthmus.cli.joining import fields
 from isthmus.cli.where import Where
 from isthmus.model.wire import Json, JsonObject
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--cluster-name", type=options.cluster, help="Of the target: west.")
-@options.settings
-@options.gateway(whose="the target's gateway")
+@fields.settings
+@fields.gateway(whose="the target's gateway")
 @options.namespace
 @options.apply
 @click.option("--from", "source", metavar="CONTEXT", help="With --apply: the source's context.")
@@ -38,18 +38,18 @@ def link(where: Where, /, output: str, **given: Json) -> None:
     """
     import asyncio
 
-    from isthmus.cli.joining import documents
+    from isthmus.cli import render
 
     source, is_applied, force = (given[one] for one in ("source", "apply", "force_conflicts"))
     if is_applied != bool(source):
         raise click.UsageError("--apply and --from CONTEXT go together: the Link is for the source")
-    settings = options.read_settings(given)
-    gateway = options.read_gateway(given, settings)
+    settings = fields.read_settings(given)
+    gateway = fields.read_gateway(given, settings)
     made = asyncio.run(
         _linked(where, given["cluster_name"] or "", given["namespace"], gateway, settings)
     )
     if not is_applied:
-        click.echo(documents.text([made], output), nl=False)
+        click.echo(render.manifests([made], output), nl=False)
         return
     change = asyncio.run(_applied(where.at(source), made, force))
     click.echo(f"{change} {change.outcome} in {source}")
@@ -66,7 +66,7 @@ async def _linked(
 
 async def _applied(where: Where, made: JsonObject, force: bool) -> "Change":
     from isthmus.cli.applying import applied
-    from isthmus.cli.joining.installation import require_kinds
+    from isthmus.cli.installation import require_kinds
     from isthmus.cli.joining.sides import about
     from isthmus.kube.plain import KINDS
 
@@ -102,15 +102,16 @@ def unlink(
     """
     import asyncio
 
+    from isthmus.cli import render
     from isthmus.cli.joining import documents, unlinking
-    from isthmus.cli.joining.progress import progress
+    from isthmus.cli.progress import progress
     from isthmus.kube.resources import LINKS
     from isthmus.runtime.clock import SystemClock
 
     if force and not apply:
         raise click.UsageError("--force goes with --apply: there is nothing to force in printing")
     if not apply:
-        click.echo(documents.text([documents.document(LINKS, cluster)], output), nl=False)
+        click.echo(render.manifests([documents.document(LINKS, cluster)], output), nl=False)
         return
 
     async def ended() -> str:

@@ -1,8 +1,8 @@
 """Makes the Link that leads to a cluster, from what that cluster says about itself."""
 
+from isthmus.cli.installation import gateway_service, installed, name
 from isthmus.cli.joining import documents
 from isthmus.cli.joining.gateway import Said, reached
-from isthmus.cli.joining.installation import gateway_service, installed, name
 from isthmus.kube.client import Client
 from isthmus.model.names import GATEWAY
 from isthmus.model.wire import JsonObject

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.joining import options
+from isthmus.cli import options
+from isthmus.cli.joining import fields
 from isthmus.cli.where import Where
 from isthmus.model.wire import Json, JsonObject
 
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("service", required=False)
 @click.option("-n", "service_namespace", default="default", metavar="NAME", help="Of SERVICE.")
-@click.option(
-    "--link", "file", type=options.FILE, help="A Link that is not there yet; - for stdin."
-)
+@click.option("--link", "file", type=fields.FILE, help="A Link that is not there yet; - for stdin.")
 @click.option("--from", "source", metavar="CONTEXT", help="Of the source; else the one in use.")
 @click.option("--to", "target", metavar="CONTEXT", help="Of the target; else the Link's name.")
 @click.option("--from-name", type=options.cluster, help="What the source is called.")
@@ -42,7 +41,7 @@ def plan(where: Where, /, service: str | None, output: str, **given: Json) -> No
 
     from isthmus.cli.joining import planviews
 
-    document = None if given["file"] is None else options.read_document(given["file"])
+    document = None if given["file"] is None else fields.read_document(given["file"])
     export = None if service is None else _key(service, given["service_namespace"])
     found = asyncio.run(_planned(where, document, export, given))
     click.echo(planviews.rendered(found, output), nl=False)
@@ -58,9 +57,9 @@ def _key(service: str, namespace: str) -> "Key":
 async def _planned(
     where: Where, document: JsonObject | None, export: "Key | None", given: dict[str, Json]
 ) -> "Forecast":
+    from isthmus.cli.installation import installed, name
     from isthmus.cli.joining import planning
     from isthmus.cli.joining.forecast import forecast
-    from isthmus.cli.joining.installation import installed, name
     from isthmus.cli.joining.sides import about, label, opened, seen
 
     space = given["namespace"]

@@ -4,9 +4,9 @@ import msgspec
 from msgspec.structs import replace
 
 from isthmus.apps.controller.carrying.outgoing import OURS
+from isthmus.cli.installation import Installation, cluster_uid
 from isthmus.cli.joining import settings
 from isthmus.cli.joining.forecast import Here, There
-from isthmus.cli.joining.installation import Installation, cluster_uid
 from isthmus.core.grant import permit
 from isthmus.core.offer import is_offered
 from isthmus.kube.client import Client

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 
-from isthmus.cli.joining.installation import (
+from isthmus.cli.installation import (
     Installation,
     cluster_uid,
     installed,

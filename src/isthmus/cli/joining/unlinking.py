@@ -3,9 +3,9 @@
 from contextlib import suppress
 from dataclasses import dataclass
 
-from isthmus.cli.joining.installation import require_kinds
+from isthmus.cli.installation import require_kinds
 from isthmus.cli.joining.leftovers import Seen, leftovers
-from isthmus.cli.joining.progress import Progress
+from isthmus.cli.progress import Progress
 from isthmus.core.mirror import owner
 from isthmus.kube.client import Client
 from isthmus.kube.errors import Conflict, NotFound

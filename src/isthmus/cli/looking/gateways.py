@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.joining import options
-from isthmus.cli.looking import completing
+from isthmus.cli import completing, options
 from isthmus.cli.where import Where
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from isthmus.cli.joining.installation import NotInstalled
+from isthmus.cli.installation import NotInstalled
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.requests import EVERYTHING, Selection

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from isthmus.cli.checking.evidence.objects import PODS, Pod
 from isthmus.cli.checking.evidence.sites import ROLES
 from isthmus.cli.checking.reading.looks import all_of
-from isthmus.cli.joining.installation import NotInstalled
+from isthmus.cli.installation import NotInstalled
 from isthmus.cli.looking import exposition
 from isthmus.cli.looking.exposition import Numbers
 from isthmus.kube import pods

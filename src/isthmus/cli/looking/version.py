@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.joining import options
+from isthmus.cli import options
 from isthmus.cli.where import Where
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from isthmus.cli.checking.reading import looks
-from isthmus.cli.joining.installation import NotInstalled
+from isthmus.cli.installation import NotInstalled
 from isthmus.cli.looking import ours
 from isthmus.cli.looking.ours import Own
 from isthmus.kube.client import Client

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from isthmus.cli.exits import UNFINISHED
 from isthmus.cli.trusting.trust import FOLDER, duration
 
 if TYPE_CHECKING:
-    from isthmus.cli.main import Where
     from isthmus.cli.trusting.rotating import Mesh
-
-UNFINISHED = 3  # paused, or interrupted: the same command goes on
+    from isthmus.cli.where import Where
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -1,11 +1,9 @@
 """What the commands of ``isthmus trust rotate`` do, between their options and their lines."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import click
 
@@ -16,9 +14,7 @@ from isthmus.apps.rotation.looking import Site
 from isthmus.apps.rotation.planning import Looks
 from isthmus.apps.rotation.steps import Means
 from isthmus.cli.trusting import rotateviews
-from isthmus.kube import kubeconfig
-from isthmus.kube.client import Client
-from isthmus.kube.http import HttpTransport
+from isthmus.cli.where import Where
 from isthmus.model.times import second_time
 from isthmus.pki.keys import Pair
 from isthmus.pki.rotation import Anchor
@@ -89,15 +85,8 @@ async def _seen(mesh: Mesh) -> AsyncIterator[_Seen]:
 
 @asynccontextmanager
 async def _site(mesh: Mesh, context: str) -> AsyncIterator[Site]:
-    clock = SystemClock()
-    files = kubeconfig.find(mesh.kubeconfig, os.environ, Path.home())
-    access = kubeconfig.load(files, clock, context=context)
-    server = await kubeconfig.settled(access)
-    client = Client(HttpTransport(server), access.credentials, clock=clock)
-    try:
+    async with Where(mesh.kubeconfig, context).connected() as client:
         yield Site(context, client, mesh.namespace)
-    finally:
-        await client.close()
 
 
 def _headline(kept: Kept) -> str:

@@ -11,7 +11,7 @@ from isthmus.cli.checking.evidence.objects import (
 )
 from isthmus.cli.checking.evidence.sites import Seen, Unseen
 from isthmus.cli.checking.reading import looks
-from isthmus.cli.joining.permissions import APPLY, lacking
+from isthmus.cli.permissions import APPLY, lacking
 from isthmus.install import access
 from isthmus.install.values import Values
 from isthmus.kube.client import Client

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.joining.progress import Progress, progress
+from isthmus.cli.progress import Progress, progress
 
 
 def said(width: int) -> tuple[Progress, list[str]]:

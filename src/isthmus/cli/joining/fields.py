@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they are read into."""
+"""Options about what Links and Grants say, and what they are read into."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from isthmus.model.errors import Permanent
-from isthmus.model.syntax import is_service_name
-from isthmus.model.times import seconds
 from isthmus.model.wire import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -23,47 +21,6 @@ FILE = click.Path(dir_okay=False, allow_dash=True)
 
 class Unreadable(Permanent):
     """A file that cannot be read, or is not what it should be. Names it, and the place."""
-
-
-def cluster(text: str) -> str:
-    """Read the name of a cluster."""
-    if not is_service_name(text):
-        raise click.BadParameter(
-            f"{text[:63]!r} is not the name of a cluster: lower-case letters, digits and dashes, "
-            "at most 63, the first of them a letter"
-        )
-    return text
-
-
-def duration(text: str) -> float:
-    try:
-        return seconds(text)
-    except ValueError:
-        raise click.BadParameter("not a duration such as 30s or 2m") from None
-
-
-apply = click.option("--apply", is_flag=True, help="Do it, instead of printing it.")
-force_conflicts = click.option(
-    "--force-conflicts", is_flag=True, help="Take over fields that somebody else has set."
-)
-manifest = click.option(
-    "-o", "output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True
-)
-data = click.option("-o", "output", type=click.Choice(["table", "json", "yaml"]), default="table")
-namespace = click.option(
-    "--namespace", default="isthmus", show_default=True, help="Where Isthmus is installed."
-)
-
-
-def timeout(default: str) -> Callable[[F], F]:
-    return click.option(
-        "--timeout",
-        type=duration,
-        default=default,
-        show_default=True,
-        metavar="TIME",
-        help="How long to wait for controllers.",
-    )
 
 
 def _all(options: Iterable[Callable[[F], F]]) -> Callable[[F], F]:

@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus import install
-from isthmus.cli.joining.installation import (
+from isthmus.cli.installation import (
     Installation,
     NameDiffers,
     NameUnknown,

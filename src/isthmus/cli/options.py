@@ -1,0 +1,52 @@
+"""Options that commands of several rooms have: one word, and one meaning, in all of them."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from isthmus.model.syntax import is_service_name
+from isthmus.model.times import seconds
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def cluster(text: str) -> str:
+    """Read the name of a cluster."""
+    if not is_service_name(text):
+        raise click.BadParameter(
+            f"{text[:63]!r} is not the name of a cluster: lower-case letters, digits and dashes, "
+            "at most 63, the first of them a letter"
+        )
+    return text
+
+
+def duration(text: str) -> float:
+    try:
+        return seconds(text)
+    except ValueError:
+        raise click.BadParameter("not a duration such as 30s or 2m") from None
+
+
+apply = click.option("--apply", is_flag=True, help="Do it, instead of printing it.")
+force_conflicts = click.option(
+    "--force-conflicts", is_flag=True, help="Take over fields that somebody else has set."
+)
+manifest = click.option(
+    "-o", "output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True
+)
+data = click.option("-o", "output", type=click.Choice(["table", "json", "yaml"]), default="table")
+namespace = click.option(
+    "--namespace", default="isthmus", show_default=True, help="Where Isthmus is installed."
+)
+
+
+def timeout(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--timeout",
+        type=duration,
+        default=default,
+        show_default=True,
+        metavar="TIME",
+        help="How long to wait for controllers.",
+    )
