@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lab import running
-from lab.clusters import EAST, NORTH, WEST, Cluster
+from lab.clusters import EAST, NORTH, ROOT, WEST, Cluster
 from lab.images.layers import made
 from lab.images.loading import load
 from lab.images.recipes import BY_NAME
@@ -22,12 +22,11 @@ NO_ROOT = "the stories on real clusters need root: try `sudo make e2e`"
 CLUSTERS = (EAST, WEST)
 
 _stage = pytest.StashKey[Stage]()
+_told = pytest.StashKey[set[str]]()
 
 
 @pytest.fixture(scope="session")
-def stage(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
+def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """Two real clusters that know our images, and a shell beside them."""
     if os.geteuid() != 0:
         # A machine that checks changes has to run them: there, nothing is left out in silence.
@@ -37,7 +36,9 @@ def stage(
     if not keep:
         running.down()
     _ready(CLUSTERS)
-    found = Stage(tmp_path_factory.mktemp("stage"), CLUSTERS)
+    # In the lab's own folder: the trust anchor of a lab that is kept has to be kept, too.
+    found = Stage(ROOT / "stage", CLUSTERS)
+    found.folder.mkdir(exist_ok=True)
     request.config.stash[_stage] = found
     yield found
     if not keep:
@@ -57,6 +58,7 @@ def bare(stage: Stage) -> Stage:
         stage.isthmus(context, "uninstall", "--apply")
     for context in BOTH:
         stage.kubectl(context, "wait", "--for=delete", "namespace/isthmus", "--timeout=120s")
+    stage.run("rm", "-rf", "anchor")
     return stage
 
 
@@ -117,5 +119,10 @@ def pytest_runtest_makereport(
     report = yield
     stage = item.config.stash.get(_stage, None)
     if report.failed and stage is not None and report.when in ("setup", "call"):
-        report.sections.append(("both clusters", "\n".join(diagnosis(stage))))
+        # What is wrong with a stage is wrong for all who stand on it: once is enough.
+        told = item.config.stash.setdefault(_told, set())
+        where = item.nodeid if report.when == "call" else f"setup of {item.path}"
+        if where not in told:
+            report.sections.append(("the clusters", "\n".join(diagnosis(stage))))
+        told.add(where)
     return report

@@ -1,6 +1,7 @@
 """Three clusters, linked in many ways: each imports what the others have, and nothing twice."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -38,13 +39,13 @@ def mirrors(stage: Stage, context: str) -> set[str]:
 def test_each_imports_what_the_others_have_and_no_mirror_goes_round(ring: Stage) -> None:
     expected = {"north": {"web-east", "web-west"}, "east": {"web-west"}, "west": {"web-east"}}
     for context, names in expected.items():
-        until(lambda context=context: mirrors(ring, context), names.__eq__)
+        until(partial(mirrors, ring, context), names.__eq__)
 
 
 def test_the_same_name_of_two_clusters_leads_to_each(ring: Stage) -> None:
     for target in ("east", "west"):
         until(
-            lambda target=target: ring.curl("north", "client", f"http://web-{target}/who"),
+            partial(ring.curl, "north", "client", f"http://web-{target}/who"),
             lambda ran: "URI=spiffe://north.isthmus/ns/default/sa/default" in ran.output,
         )
         (pod,) = ring.names(target, "pods", "-l", "app=web")

@@ -38,7 +38,7 @@ def tidy(bare: Stage) -> Iterator[Stage]:
     yield bare
     bare.shell("kubectl --context west delete statefulset/nginx-set service/nginx-svc")
     bare.shell("kubectl --context east delete pod/curl serviceaccount/curl")
-    bare.shell("rm -r anchor")
+    bare.shell("rm -rf anchor")
 
 
 def typed(stage: Stage, step: Step) -> Ran:
