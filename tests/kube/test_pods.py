@@ -57,7 +57,8 @@ async def test_a_page_is_asked_for_by_the_pods_name_and_port(path: str) -> None:
         pytest.param(
             refuses(503, "ServiceUnavailable", "error trying to reach service: dial tcp: refused"),
             Unreachable,
-            "dial tcp: refused (503); does the pod run?",
+            "dial tcp: refused (503); does the pod run? "
+            "Does every NetworkPolicy let the API server in?",
             id="nobody listens",
         ),
         pytest.param(

@@ -142,7 +142,11 @@ class Egress(Proxy, frozen=True, kw_only=True):
 class NetworkPolicy(Group, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Let in only whoever has a reason to call.")] = True
     metrics_namespaces: Annotated[
-        Texts, Meta(description="Namespaces that may read metrics; none: whoever reaches the pods.")
+        Texts,
+        Meta(
+            description="Namespaces that may read metrics; none: whoever reaches the pods. With "
+            "some, a network may keep out the API server, by which `isthmus check` and others read."
+        ),
     ] = ()
 
 

@@ -22,6 +22,7 @@ PODS_PROXY = replace(resources.PODS, plural="pods/proxy")  # as messages and cou
 # What the API server says when the pod, and not itself, is the trouble.
 _NO_ADDRESS = "address not allowed"
 _NO_ANSWER = "error trying to reach service"
+_KEPT_OUT = "does the pod run? Does every NetworkPolicy let the API server in?"
 
 
 async def page(client: Client, pod: Key, port: int, path: str) -> str:
@@ -45,7 +46,7 @@ async def page(client: Client, pod: Key, port: int, path: str) -> str:
         raise
     except Unavailable as error:
         if _NO_ANSWER in str(error):
-            raise Unreachable(f"{error}; does the pod run?") from error
+            raise Unreachable(f"{error}; {_KEPT_OUT}") from error
         raise
     return body.decode("utf-8", "replace")
 
