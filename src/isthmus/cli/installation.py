@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from isthmus.kube.client import Client
 from isthmus.kube.errors import Forbidden, NotFound
-from isthmus.kube.resources import LINKS, NAMESPACES, SERVICES, untyped
+from isthmus.kube.plain import KINDS
+from isthmus.kube.resources import LINKS, NAMESPACES, SERVICES
 from isthmus.model.errors import Permanent
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.names import CONTROLLER, GATEWAY
@@ -13,7 +14,6 @@ from isthmus.model.objects import Key, Service
 from isthmus.model.wire import JsonObject
 
 NAMESPACE = "isthmus"  # unless somebody has chosen another
-DEPLOYMENTS = untyped("apps/v1", "Deployment", "deployments", namespaced=True)
 
 
 class NotInstalled(Permanent):
@@ -72,7 +72,7 @@ def _expanded(value: str, variables: Mapping[str, str]) -> str:
 async def installed(client: Client, namespace: str) -> Installation:
     """Return what the cluster shows of its installation; nothing where we may not look."""
     try:
-        return described(await client.get(DEPLOYMENTS, Key(namespace, CONTROLLER)))
+        return described(await client.get(KINDS["Deployment"], Key(namespace, CONTROLLER)))
     except (NotFound, Forbidden):
         return Installation()
 

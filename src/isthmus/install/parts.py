@@ -16,6 +16,11 @@ def labels(name: str) -> dict[str, str]:
     return {NAME: name, PART_OF: ISTHMUS}
 
 
+def is_ours(obj: JsonObject) -> bool:
+    """Tell whether an installation has made an object, by its label."""
+    return (obj["metadata"].get("labels") or {}).get(PART_OF) == ISTHMUS
+
+
 def selector(*names: str) -> JsonObject:
     """What finds the pods of these workloads."""
     if len(names) == 1:

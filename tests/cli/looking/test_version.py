@@ -8,7 +8,7 @@ import yaml
 
 from isthmus import __version__
 from isthmus.cli import main
-from isthmus.cli.looking.versions import tag
+from isthmus.cli.checking.evidence.objects import tag
 from tests.cli.joining.desk import rule
 from tests.cli.looking.stage import Printed, Stage, stage, uninstalled
 

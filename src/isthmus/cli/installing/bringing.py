@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from isthmus import install
 from isthmus.cli.applying import Change, applied, carried_out, rehearsed
 from isthmus.cli.installing import rights
-from isthmus.cli.installing.removing import is_ours, present, remove
+from isthmus.cli.installing.removing import present, remove
 from isthmus.cli.permissions import APPLY
+from isthmus.install.parts import is_ours
 from isthmus.install.values import Values
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound

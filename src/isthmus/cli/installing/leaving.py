@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from isthmus.cli.installing.removing import is_ours
+from isthmus.install.parts import is_ours
 from isthmus.model.errors import Permanent
 from isthmus.model.names import CONTROLLER, TRUST_ROTATION, TRUST_SEEN
 from isthmus.model.wire import JsonObject

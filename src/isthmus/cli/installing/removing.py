@@ -4,17 +4,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from isthmus.cli.applying import shown
-from isthmus.install.parts import ISTHMUS, PART_OF
 from isthmus.kube.client import Client
 from isthmus.kube.codec import key_of
 from isthmus.kube.errors import NotFound
 from isthmus.kube.plain import KINDS
 from isthmus.kube.requests import Preconditions
 from isthmus.model.wire import JsonObject
-
-
-def is_ours(obj: JsonObject) -> bool:
-    return (obj["metadata"].get("labels") or {}).get(PART_OF) == ISTHMUS
 
 
 async def present(client: Client, candidates: Sequence[JsonObject]) -> AsyncIterator[JsonObject]:

@@ -30,6 +30,11 @@ _HINTS = {
 }
 
 
+def way_out(reason: str) -> str:
+    """Return the way out of a trouble that has a reason of ours; nothing if none is known."""
+    return _HINTS.get(reason, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How an object stands. ``is_final``: waiting changes nothing."""
@@ -41,7 +46,7 @@ class Verdict:
 
     @property
     def hint(self) -> str:
-        return _HINTS.get(self.reason, "")
+        return way_out(self.reason)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}" if self.message else self.reason

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from isthmus.cli.checking.evidence.objects import tag
 from isthmus.cli.checking.reading import looks
 from isthmus.cli.installation import NotInstalled
 from isthmus.cli.looking import ours
@@ -59,11 +60,6 @@ async def look(client: Client, namespace: str) -> Server:
     own = await ours.running(client, namespace, "controller", "gateway", "egress")
     found = await looks.all_of(_component(client, one) for one in own)
     return Server(tuple(sorted(found, key=lambda one: (one.role, one.pod))), kinds)
-
-
-def tag(image: str) -> str:
-    """Return the tag of an image; a digest alone tells nobody which version it is."""
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
 def known(kinds: Iterable[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from isthmus.kube.resources import Resource, untyped
+from isthmus.kube.resources import Resource
 from isthmus.model.objects import Condition, Metadata, Value
 from isthmus.model.reviews import AccessStatus, ResourceAttributes
 
@@ -12,6 +12,11 @@ class Container(Value, frozen=True, kw_only=True):
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+
+
+def tag(image: str) -> str:
+    """Return the tag of an image; a digest alone tells nobody which version it is."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
 class Waiting(Value, frozen=True, kw_only=True):
@@ -84,12 +89,6 @@ class Deployment(Value, frozen=True, kw_only=True):
 
 PODS = Resource(type=Pod, kind="Pod", plural="pods")
 DEPLOYMENTS = Resource(type=Deployment, kind="Deployment", plural="deployments", group="apps")
-DEFINITIONS = untyped(
-    "apiextensions.k8s.io/v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    namespaced=False,
-)
 
 
 class SubjectAccessReviewSpec(Value, frozen=True, kw_only=True):

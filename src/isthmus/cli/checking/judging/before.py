@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
 from isthmus.cli.checking.evidence.clusters import Before
 from isthmus.cli.checking.evidence.sites import Unseen
+from isthmus.install.parts import is_ours
 from isthmus.model.objects import Service
 
 PRE = "pre-install"
@@ -46,17 +47,11 @@ def _kinds(found: Before) -> Check:
     unseen = [one for one in found.present.definitions.values() if isinstance(one, Unseen)]
     if unseen:
         return warned(PRE, name, unseen[0].why, "you need to get customresourcedefinitions")
-    strangers = [one["metadata"]["name"] for one in there if not _is_ours(one)]
+    strangers = [one["metadata"]["name"] for one in there if not is_ours(one)]
     if strangers:
         detail = f"{', '.join(strangers)}: defined by somebody else"
         return wrong(PRE, name, detail, _TAKEN)
     return passed(PRE, name, "they are there already" if there else "they are not there yet")
-
-
-def _is_ours(definition: dict[str, object]) -> bool:
-    metadata = definition.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return isinstance(labels, dict) and labels.get("app.kubernetes.io/part-of") == "isthmus"
 
 
 def _balancer(found: Before) -> Check:

@@ -8,7 +8,7 @@ from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
 from isthmus.cli.checking.evidence.clusters import Census
 from isthmus.cli.checking.evidence.sites import ROLES, Site, Unseen, Workload
 from isthmus.install.definitions import definitions
-from isthmus.model.names import GATEWAY
+from isthmus.model.names import CONTROLLER, GATEWAY
 from isthmus.model.objects import Service
 from isthmus.model.pages import Proxy
 from isthmus.model.times import parsed
@@ -115,7 +115,7 @@ def _leads(site: Site) -> Check:
     if isinstance(lease, Unseen):
         return warned(INSTALLED, name, lease.why, "you need to get leases")
     if lease is None or not lease.spec.holder_identity:
-        return wrong(INSTALLED, name, "nobody holds the lease isthmus-controller", hint)
+        return wrong(INSTALLED, name, f"nobody holds the lease {CONTROLLER}", hint)
     try:
         renewed = parsed(lease.spec.renew_time or "")
     except ValueError:

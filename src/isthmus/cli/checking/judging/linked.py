@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
 from isthmus.cli.checking.evidence.clusters import Census
 from isthmus.cli.checking.evidence.sites import Unseen
-from isthmus.cli.joining.verdicts import Verdict, of_grant
+from isthmus.cli.joining.verdicts import of_grant, way_out
 from isthmus.core.status import FICKLE
 from isthmus.embedded.tables.table import age
 from isthmus.model.links import Link
@@ -45,8 +45,7 @@ def _link(found: Census, link: Link) -> Iterator[Check]:
         if alarm in known:
             title = f"{name} has nothing to complain about"
             judge = wrong if alarm in _GRAVE else warned
-            hint = Verdict(False, alarm, "").hint or _WAY
-            yield judge(LINKED, title, f"{alarm}: {known[alarm].message}", hint)
+            yield judge(LINKED, title, f"{alarm}: {known[alarm].message}", way_out(alarm) or _WAY)
     yield _mirrored(link)
 
 
@@ -83,12 +82,8 @@ def _stale(found: Census, link: Link) -> str:
 
 
 def _hint(trouble: Condition) -> str:
-    known = Verdict(False, trouble.reason, "").hint
-    if known:
-        return known
-    if trouble.reason in FICKLE:
-        return "can this cluster reach that address and port? Look for firewalls on the way"
-    return _WAY
+    fickle = way_out("Unreachable") if trouble.reason in FICKLE else ""
+    return way_out(trouble.reason) or fickle or _WAY
 
 
 def _answers(found: Census, link: Link, known: dict[str, Condition]) -> Check:
@@ -113,8 +108,7 @@ def _probed(title: str, probe: Probe) -> Check:
     if not good:
         said = [*lost, *(one.message or one.reason for one in bad)] or ["it has no address"]
         reason = bad[0].reason if bad else "NoAddress"
-        hint = Verdict(False, reason, "").hint or _WAY
-        return wrong(LINKED, title, "; ".join(said), hint)
+        return wrong(LINKED, title, "; ".join(said), way_out(reason) or _WAY)
     fastest = min(one.milliseconds for one in good)
     if bad or lost:
         said = [*lost, *(one.message or one.reason for one in bad)]

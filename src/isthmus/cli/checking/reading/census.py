@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from isthmus.cli.checking.evidence.clusters import Before, Census, Present
-from isthmus.cli.checking.evidence.objects import DEFINITIONS
 from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.cli.checking.reading import looks, rights
 from isthmus.cli.checking.reading.sites import site
 from isthmus.install.definitions import definitions
 from isthmus.kube.client import Client
+from isthmus.kube.plain import KINDS
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import ENDPOINT_SLICES, GRANTS, LINKS, NAMESPACES, SERVICES
 from isthmus.model.links import Link
@@ -74,7 +74,7 @@ async def _probes(
 
 
 async def _definition(client: Client, name: str) -> Seen[JsonObject | None]:
-    return await looks.one(client, DEFINITIONS, Key("", name))
+    return await looks.one(client, KINDS["CustomResourceDefinition"], Key("", name))
 
 
 async def _namespace(client: Client, name: str) -> Seen[Namespace | None]:

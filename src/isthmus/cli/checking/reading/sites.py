@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from cryptography import x509
 
 from isthmus.apps.controller.certifying.trust import Unusable, read_anchors, read_issuer
-from isthmus.cli.checking.evidence.objects import DEPLOYMENTS, PODS, Deployment, Pod
+from isthmus.cli.checking.evidence.objects import DEPLOYMENTS, PODS, Deployment, Pod, tag
 from isthmus.cli.checking.evidence.sites import ROLES, Replica, Seen, Site, Unseen, Workload
 from isthmus.cli.checking.reading import looks
 from isthmus.install.parts import VERSION
@@ -20,8 +20,6 @@ from isthmus.pki import reports
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.reports import News
 from isthmus.runtime.clock import Clock, SystemClock
-
-LEASE = "isthmus-controller"
 
 
 async def site(
@@ -40,7 +38,7 @@ async def site(
         issuer = group.create_task(_issuer(client, Key(namespace, ISSUER), context))
         anchors = group.create_task(_anchors(client, Key(namespace, TRUST)))
         news = group.create_task(_news(client, Key(namespace, TRUST_SEEN)))
-        lease = group.create_task(_lease(client, Key(namespace, LEASE)))
+        lease = group.create_task(_lease(client, Key(namespace, CONTROLLER)))
     workloads = running.result()
     replicas = await _replicas(client, namespace, workloads, service, clock)
     return Site(
@@ -106,10 +104,9 @@ def _workload(name: str, made: Deployment | None, pods: tuple[Pod, ...]) -> Work
 
 
 def _version(made: Deployment | None, image: str) -> str:
-    """Return what the Deployment says, else the tag of the image; a digest tells nobody."""
+    """Return what the Deployment says, else the tag of the image."""
     said = made.metadata.labels.get(VERSION, "") if made else ""
-    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
-    return said or tag
+    return said or tag(image)
 
 
 async def _uid(client: Client) -> Seen[str]:
