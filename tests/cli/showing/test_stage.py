@@ -51,7 +51,7 @@ async def test_a_question_is_asked_until_its_answer_holds_and_only_that_one_is_s
 
 async def test_a_question_whose_answer_never_holds_shows_it_and_ends_the_story() -> None:
     made, page, _ = stage("no")
-    with pytest.raises(DoesNotHold, match=r"^ask: not what it should be after 60 s; `isthmus -v"):
+    with pytest.raises(DoesNotHold, match=r"^ask: not what it should be after 120 s; `isthmus -v"):
         await made.see("ask", lambda answer: answer == "yes")
     assert page.lines == ["$ ask", "no", ""]
 

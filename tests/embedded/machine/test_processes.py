@@ -144,6 +144,7 @@ async def test_a_process_is_told_its_variables_and_where_its_mounts_are(
         await kubectl.delete("Pod", "web")
         await kubectl.until_ready("curl")
         assert os.listdir(tmp_path) == ["default_web_main.log"], "the volumes are gone"
+        assert f"--name web --dir={scratch}\n" in (tmp_path / "default_web_main.log").read_text()
 
 
 async def test_a_process_talks_to_the_api_as_its_own_account(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from isthmus.model.errors import Permanent
 
-PATIENCE = 60.0  # seconds until what should happen must have happened
+PATIENCE = 120.0  # seconds until what should happen must have happened
 GLANCE = 0.1  # seconds between two looks at it
 
 Holds: TypeAlias = Callable[[str], bool]

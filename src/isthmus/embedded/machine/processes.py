@@ -7,6 +7,7 @@ by a kubeconfig. The kernel ends it when whoever started it is gone, however tha
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 from asyncio.subprocess import Process
@@ -81,7 +82,7 @@ async def started(site: Site, command: Command) -> AsyncIterator[Process]:
     program = shutil.which(command.words[0], path=command.environment.get("PATH"))
     if program is None:
         raise Unstarted(f"{_named(site)}: no program {command.words[0]!r} on this machine")
-    log = _log(site)
+    log = _log(site, command)
     try:
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "isthmus.envoy.leash", str(os.getpid())),
@@ -141,13 +142,18 @@ def _kubeconfig(api: str, account: Path) -> JsonObject:
     }
 
 
-def _log(site: Site) -> int | None:
-    """Where a process says what it has to say: a file of its own, else where we do."""
+def _log(site: Site, command: Command) -> int | None:
+    """Where a process says what it has to say: a file of its own, else where we do.
+
+    The file begins with what is run, which is not word for word what the manifest says.
+    """
     folder, key = site.house.logs, site.pod.metadata.key
     if folder is None:
         return None
     name = f"{key.namespace}_{key.name}_{site.container.name}.log"
-    return os.open(folder / name, _APPEND, 0o600)
+    log = os.open(folder / name, _APPEND, 0o600)
+    os.write(log, f"$ {shlex.join(command.words)}\n".encode())
+    return log
 
 
 def _named(site: Site) -> str:
