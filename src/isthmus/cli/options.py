@@ -5,8 +5,10 @@ from typing import TypeVar
 
 import click
 
+from isthmus.cli import completing
 from isthmus.model.syntax import is_service_name
 from isthmus.model.times import seconds
+from isthmus.model.wire import Json
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -39,6 +41,12 @@ data = click.option("-o", "output", type=click.Choice(["table", "json", "yaml"])
 namespace = click.option(
     "--namespace", default="isthmus", show_default=True, help="Where Isthmus is installed."
 )
+
+
+def context(*names: str, text: str, **more: Json) -> Callable[[F], F]:
+    """A cluster beside that of ``--context``, by a context of the same kubeconfig."""
+    complete = completing.contexts
+    return click.option(*names, metavar="CONTEXT", help=text, shell_complete=complete, **more)
 
 
 def timeout(default: str) -> Callable[[F], F]:

@@ -4,20 +4,15 @@ import sys
 
 import click
 
-from isthmus.cli import completing, options
+from isthmus.cli import options
 from isthmus.cli.exits import FAILED
 from isthmus.cli.where import Where
 
 
 @click.command()
 @click.option("--pre", is_flag=True, help="Whether Isthmus could be installed, be it there or not.")
-@click.option(
-    "--to",
-    "others",
-    metavar="CONTEXT",
-    multiple=True,
-    shell_complete=completing.contexts,
-    help="Compare with this cluster, too. Many allowed.",
+@options.context(
+    "--to", "others", text="Compare with this cluster, too. Many allowed.", multiple=True
 )
 @click.option(
     "--wait",

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from isthmus.cli import completing, options
+from isthmus.cli import options
 from isthmus.cli.exits import FAILED
 from isthmus.cli.where import Where
 
@@ -12,20 +12,14 @@ from isthmus.cli.where import Where
 @click.command()
 @click.argument("service")
 @click.option("-n", "of", metavar="NAME", help="The namespace of SERVICE; else the context's.")
-@click.option(
-    "--from",
-    "source",
-    metavar="CONTEXT",
-    shell_complete=completing.contexts,
-    help="Of the source, or what it is called; else the context in use.",
+@options.context(
+    "--from", "source", text="Of the source, or what it is called; else the context in use."
 )
-@click.option(
+@options.context(
     "--to",
     "--target-context",
     "target",
-    metavar="CONTEXT",
-    shell_complete=completing.contexts,
-    help="Of the target, or what it is called; else the Link says it.",
+    text="Of the target, or what it is called; else the Link says it.",
 )
 @click.option("--account", metavar="NAMESPACE/NAME", help="The caller's service account.")
 @options.namespace

@@ -18,7 +18,12 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--issuer", type=FOLDER, help="Instead: where `trust issue --out` put the issuer.")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Choose. Many allowed.")
 @click.option(
-    "-f", "files", multiple=True, type=FILE, help="Choose by YAML. Many allowed, later ones win."
+    "-f",
+    "--values",
+    "files",
+    multiple=True,
+    type=FILE,
+    help="Choose by YAML. Many allowed, later ones win.",
 )
 @click.option("--ha", is_flag=True, help="Two pods of everything, never both gone.")
 @click.option("--namespace", default="", help="Where everything runs; isthmus unless it is said.")

@@ -2,11 +2,12 @@
 
 import click
 
+from isthmus.cli import options
 from isthmus.cli.where import Where
 
 
 @click.command()
-@click.option("--namespace", default="isthmus", show_default=True, help="Where everything runs.")
+@options.namespace
 @click.option("--apply", is_flag=True, help="Delete it instead of printing it.")
 @click.option("--force", is_flag=True, help="Although Links exist: they stay, and so do mirrors.")
 @click.option(

@@ -41,8 +41,8 @@ class Typed:
 
 
 @click.command()
-@click.option("--from", "source", metavar="CONTEXT", required=True, help="Of the source.")
-@click.option("--to", "target", metavar="CONTEXT", required=True, help="Of the target.")
+@options.context("--from", "source", text="Of the source.", required=True)
+@options.context("--to", "target", text="Of the target.", required=True)
 @click.option("--both", is_flag=True, help="Both ways: each imports what the other exports.")
 @click.option("--from-name", type=options.cluster, help="What the source is called.")
 @click.option("--to-name", type=options.cluster, help="What the target is called.")

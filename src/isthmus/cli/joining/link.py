@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @fields.gateway(whose="the target's gateway")
 @options.namespace
 @options.apply
-@click.option("--from", "source", metavar="CONTEXT", help="With --apply: the source's context.")
+@options.context("--from", "source", text="With --apply: the source's context.")
 @options.force_conflicts
 @options.manifest
 @click.pass_obj

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @click.argument("service", required=False)
 @click.option("-n", "service_namespace", default="default", metavar="NAME", help="Of SERVICE.")
 @click.option("--link", "file", type=fields.FILE, help="A Link that is not there yet; - for stdin.")
-@click.option("--from", "source", metavar="CONTEXT", help="Of the source; else the one in use.")
-@click.option("--to", "target", metavar="CONTEXT", help="Of the target; else the Link's name.")
+@options.context("--from", "source", text="Of the source; else the one in use.")
+@options.context("--to", "target", text="Of the target; else the Link's name.")
 @click.option("--from-name", type=options.cluster, help="What the source is called.")
 @click.option("--to-name", type=options.cluster, help="What the target is called.")
 @options.namespace

@@ -23,7 +23,9 @@ def _window(text: str) -> float:
 
 @click.command()
 @click.argument("service", required=False, metavar="[SERVICE]")
-@click.option("--link", metavar="NAME", shell_complete=completing.links, help="Of one link only.")
+@click.option(
+    "--link", metavar="CLUSTER", shell_complete=completing.links, help="Of one link only."
+)
 @click.option("--direction", type=click.Choice(["in", "out"]), help="One direction only.")
 @click.option(
     "--by",

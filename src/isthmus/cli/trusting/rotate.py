@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from isthmus.cli import options
 from isthmus.cli.exits import UNFINISHED
 from isthmus.cli.trusting.trust import FOLDER, duration
 
@@ -24,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., object])
 def _mesh(command: F) -> F:
     """Add the options that say which clusters are meant."""
     for option in (
-        click.option("--namespace", default="isthmus", show_default=True, help="Of Isthmus."),
+        options.namespace,
         click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG."),
         click.option(
             "--context",
@@ -110,7 +111,7 @@ def pause(where: "Where", /, **named: object) -> None:
 
 @rotate.command()
 @_mesh
-@click.option("-o", "output", type=click.Choice(["table", "json", "yaml"]), default="table")
+@options.data
 @click.pass_obj
 def status(where: "Where", /, output: str, **named: object) -> None:
     """Show how far a rotation is, and what every controller and proxy uses."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.cli import options
 from isthmus.model import names
 from isthmus.model.errors import Permanent
 from isthmus.model.identities import MESH_DOMAIN
@@ -139,7 +140,7 @@ def _secret(issuer: "Pair", namespace: str) -> str:
     type=click.Path(path_type=Path),
     help="Also verify every chain against the anchors in this file.",
 )
-@click.option("-o", "output", type=click.Choice(["table", "json", "yaml"]), default="table")
+@options.data
 def inspect(files: tuple[Path, ...], anchors: Path | None, output: str) -> int:
     """Show what certificates say: role, names, constraint, times, and what is wrong.
 
