@@ -1,7 +1,9 @@
 """Has the API server itself hold the controller to what is its own.
 
 Rights know kinds, not labels: whoever may write mirrors may write every Service. This policy closes
-that gap, for a controller that is wrong as well as for one that was taken over.
+that gap, for a controller that is wrong as well as for one that was taken over. What it cannot see
+is another object than the one that is written: a slice that carries our label may still name
+somebody else's Service, and lead its callers elsewhere.
 """
 
 from collections.abc import Iterator
