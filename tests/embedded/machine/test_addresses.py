@@ -10,7 +10,7 @@ import pytest
 from isthmus.embedded.machine.addresses import backends
 from isthmus.embedded.machine.machine import Machine
 from isthmus.embedded.machine.programs import PROGRAMS, Site
-from isthmus.embedded.machine.streams import Stream, closed, listening, reset
+from isthmus.embedded.machine.streams import Stream, abort_after, closed, listening, reset
 from isthmus.kube.resources import SERVICES
 from isthmus.model.objects import (
     Endpoint,
@@ -239,3 +239,23 @@ def test_backends(endpoints: list[tuple[str, EndpointConditions]], expected: lis
     )
     found = backends(ServicePort(name="http", port=80), [one])
     assert found == [(f"127.2.0.{number}", 8080) for number in expected]
+
+
+async def test_a_connection_ends_with_a_task_that_was_cancelled_before_it_began() -> None:
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def treat() -> None:
+        raise AssertionError("it never runs")
+
+    def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+        task = asyncio.get_running_loop().create_task(treat())
+        abort_after(task, writer)
+        task.cancel()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    async with server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        assert await reader.read() == b""
+        await closed(writer)
+    assert all(one.transport.is_closing() for one in accepted)

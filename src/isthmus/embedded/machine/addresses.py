@@ -11,7 +11,15 @@ from ipaddress import IPv4Address
 from typing import TypeAlias
 
 from isthmus.embedded.machine.ports import Ports
-from isthmus.embedded.machine.streams import WAITING, Spawn, Stream, carry, connect, reset
+from isthmus.embedded.machine.streams import (
+    WAITING,
+    Spawn,
+    Stream,
+    abort_after,
+    carry,
+    connect,
+    reset,
+)
 from isthmus.model.errors import Transient
 from isthmus.model.objects import EndpointSlice, Key, Service, ServicePort
 
@@ -71,7 +79,7 @@ class ServiceAddresses:
 
     async def _listen(self, key: Key, place: Place) -> asyncio.Server:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self._spawn(self._forward(key, place[1], (reader, writer)))
+            abort_after(self._spawn(self._forward(key, place[1], (reader, writer))), writer)
 
         return await asyncio.start_server(accept, *place, backlog=WAITING)
 
@@ -82,9 +90,6 @@ class ServiceAddresses:
             receiver = await connect(source, address, port)
         except OSError:
             reset(caller[1])
-        except BaseException:
-            caller[1].transport.abort()
-            raise
         else:
             await carry(caller, receiver)
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 Stream: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Spawn: TypeAlias = Callable[[Coroutine[None, None, None]], object]
+Spawn: TypeAlias = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
 Answer: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 CHUNK = 64 * 1024
@@ -64,17 +64,15 @@ async def listening(answer: Answer, address: str, ports: Iterable[int]) -> Async
     group = asyncio.TaskGroup()
 
     async def attend(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with suppress(OSError, EOFError):
-                await answer(reader, writer)
-                await closed(writer)
-        finally:
-            writer.transport.abort()
+        with suppress(OSError, EOFError):
+            await answer(reader, writer)
+            await closed(writer)
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = group.create_task(attend(reader, writer))
         open_ones.add(task)
         task.add_done_callback(open_ones.discard)
+        abort_after(task, writer)
 
     servers: list[asyncio.Server] = []
     try:
@@ -94,6 +92,11 @@ async def listening(answer: Answer, address: str, ports: Iterable[int]) -> Async
     finally:
         for server in servers:
             server.close()
+
+
+def abort_after(task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+    """End a connection with whoever treats it, even if that was cancelled before it began."""
+    task.add_done_callback(lambda _: writer.transport.abort())
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
