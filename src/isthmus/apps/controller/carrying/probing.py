@@ -77,7 +77,7 @@ class Probing:
             port=link.spec.gateway.port,
         )
         names = [one for one in link.spec.gateway.addresses if meant(one) is None]
-        ours = link.spec.data_plane == "envoy" or link.spec.via == "gateway"
+        ours = link.spec.data_plane == "envoy"
         dialer = self._plane.dialer
 
         async def knock(address: str, port: int) -> None:
