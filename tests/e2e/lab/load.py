@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.e2e.lab import objects
 from tests.e2e.lab.stage import PATIENCE, Stage, until
@@ -32,10 +32,11 @@ class Call:
 class Load:
     stage: Stage
     pod: str
+    begun: int = 0  # calls before this one do not count
 
     def calls(self) -> list[Call]:
-        """All calls so far."""
-        found = self._calls_if_any()
+        """All calls since the story began."""
+        found = self._calls_if_any()[self.begun :]
         assert found, "the log of those who call cannot be read"
         return found
 
@@ -63,8 +64,13 @@ def well(calls: list[Call]) -> bool:
     return failed(calls) == []
 
 
-def failed(calls: list[Call]) -> list[Call]:
-    return [call for call in calls if call.status != 200]
+def failed(calls: list[Call]) -> list[str]:
+    """Those that went wrong, and which of how many each one was."""
+    return [
+        f"{number} of {len(calls)}: {call}"
+        for number, call in enumerate(calls)
+        if call.status != 200
+    ]
 
 
 @contextmanager
@@ -73,8 +79,9 @@ def calling(stage: Stage, url: str, pod: str = "load") -> Iterator[Load]:
     stage.apply("east", objects.caller(pod, CALLS.replace("URL", url)))
     try:
         stage.kubectl("east", "wait", "--for=condition=Ready", f"pod/{pod}", "--timeout=120s")
-        begun = Load(stage, pod)
-        begun.goes_on()
-        yield begun
+        # A pod may call a moment before the egress has been told who it is.
+        starting = Load(stage, pod)
+        starting.goes_on()
+        yield replace(starting, begun=len(starting.calls()))
     finally:
         stage.kubectl("east", "delete", "pod", pod)
