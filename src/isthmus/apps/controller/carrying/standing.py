@@ -107,9 +107,7 @@ def _held(session: Session, reference: Reference, version: str) -> HeldResource:
     has = session.acknowledged(*reference)
     if has == version:
         return HeldResource(type=kind, name=reference.name, state="held")
-    return HeldResource(
-        type=kind, name=reference.name, state="missing" if has is None else "older"
-    )
+    return HeldResource(type=kind, name=reference.name, state="missing" if has is None else "older")
 
 
 def _kind(type_url: str) -> str:
