@@ -56,7 +56,7 @@ def test_one_changed_mirror_is_one_decision() -> None:
     heard.list_all(WEST)
     assert sorted(heard.listeners.values()) == ["db-west", "mq-west", "web-west"]
     heard.carrying.fold_slices(Gone(Key("shop", "db-west-ipv4")))
-    assert (heard.told, heard.carrying.news()) == (1, {Key("shop", "db-west")})
+    assert (heard.told, heard.carrying.news()) == (1, frozenset({Key("shop", "db-west")}))
     assert heard.carrying.news() == frozenset()
     assert sorted(heard.listeners.values()) == ["mq-west", "web-west"]
 

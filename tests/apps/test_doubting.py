@@ -180,7 +180,7 @@ async def test_one_empty_list_ends_nothing_that_an_egress_carries(plural: str) -
         await eventually(lambda: len(plane.carrying.outbound) == len(plane.calling.callers) == 8)
         before = dict(plane.carrying.outbound), dict(plane.carrying.peers)
         told: list[object] = []
-        plane.carrying.tell(told.append)
+        plane.carrying.tell(lambda: told.append("mirrors"))
         plane.calling.tell(lambda: told.append("callers"))
         east.cluster.faults.add(effects.empty_list(), listing(plural), times=1)
         await relist(east)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.apps.proxy.config import BadOption, Config, place
-from isthmus.cli.main import FAILED, MISUSED, run
+from isthmus.cli.exits import FAILED, MISUSED
+from isthmus.cli.main import run
 from isthmus.model.wire import Json
 
 
