@@ -1,5 +1,6 @@
 """Who gets a certificate, where the API server says whose a token is."""
 
+from datetime import UTC, datetime
 from functools import partial
 from operator import eq
 
@@ -65,7 +66,7 @@ async def test_the_token_of_a_pod_is_good_for_a_certificate_of_its_account(
     bearer = await mounted(server)
     signed = await office(server).sign("10.1.0.1", [f"Bearer {bearer}"], Bytes([CSR]))
     chain = read_certificates(signed.chain, "the chain")
-    found = verify(chain, bundle.parse(signed.anchors), NOW)
+    found = verify(chain, bundle.parse(signed.anchors), datetime.now(UTC))
     assert str(found) == f"spiffe://east.isthmus/ns/{server.namespace}/sa/robot"
     assert pod_of(chain[0]) == "bound"
     [line] = [one for one in caplog.records if one.message == "certificate issued"]

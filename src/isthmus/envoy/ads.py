@@ -8,6 +8,7 @@ from __future__ import annotations  # gRPC's are loaded when they are needed, an
 
 import asyncio
 import logging
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -24,6 +25,10 @@ from isthmus.runtime.latest import Latest
 from isthmus.runtime.lazily import lazily
 from isthmus.xds.session import ORDER, Said, Session, TooManyNames
 from isthmus.xds.snapshot import Snapshot
+
+# Whoever starts a program of another process forks for a moment; there gRPC would wake its threads
+# up, whose files are closed by then, and end that process before the program begins.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 if TYPE_CHECKING:
     import grpc
