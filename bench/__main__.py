@@ -52,7 +52,8 @@ def main() -> int:
     arguments = _parser().parse_args()
     whole = not arguments.quick and not arguments.only
     # A terminated run ends its servers and removes their data, as an interrupted one does.
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    # Shells let background jobs ignore Ctrl-C, which is no reason to ignore that they are ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not arguments.render:
         _warn_if_busy()
     try:
