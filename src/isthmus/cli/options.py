@@ -6,7 +6,7 @@ from typing import TypeVar
 import click
 
 from isthmus.cli import completing
-from isthmus.model.syntax import is_service_name
+from isthmus.model.syntax import is_dns_label, is_service_name
 from isthmus.model.times import seconds
 from isthmus.model.wire import Json
 
@@ -20,6 +20,13 @@ def cluster(text: str) -> str:
             f"{text[:63]!r} is not the name of a cluster: lower-case letters, digits and dashes, "
             "at most 63, the first of them a letter"
         )
+    return text
+
+
+def inside(text: str) -> str:
+    """Read the name of a namespace."""
+    if not is_dns_label(text):
+        raise click.BadParameter(f"{text[:63]!r} is not the name of a namespace")
     return text
 
 

@@ -48,8 +48,13 @@ class Two:
         return ("", "") if found is None else (found.name, found.reason)
 
 
+EAST: JsonObject = {"metadata": {"name": "east"}, "spec": {"cluster": "east"}}  # a Grant
+
+
 @asynccontextmanager
-async def two(folder: Path, *, installed: bool = True) -> AsyncIterator[Two]:
+async def two(
+    folder: Path, *, installed: bool = True, headless: bool = False
+) -> AsyncIterator[Two]:
     east, west = Cluster("east"), Cluster("west")
     async with serve(east) as one, serve(west) as other:
         path = folder / "kubeconfig"
@@ -60,6 +65,7 @@ async def two(folder: Path, *, installed: bool = True) -> AsyncIterator[Two]:
                 await client.apply(KINDS[obj["kind"]], obj)
         web = service("web", "web")
         web["metadata"] |= {"namespace": "default", "labels": {EXPORTED: "true"}}
+        web["spec"] |= {"clusterIP": "None"} if headless else {}
         await made.west.create(KINDS["Service"], web)
         yield made
 
@@ -71,9 +77,7 @@ def link(name: str, **spec: Json) -> JsonObject:
 
 async def test_both_ends_are_found_however_they_are_named(tmp_path: Path) -> None:
     async with two(tmp_path) as made:
-        await made.west.create(
-            KINDS["Grant"], {"metadata": {"name": "east"}, "spec": {"cluster": "east"}}
-        )
+        await made.west.create(KINDS["Grant"], EAST)
         for question in (
             {"target": "west"},
             {"source": "east", "target": "west"},
@@ -86,6 +90,38 @@ async def test_both_ends_are_found_however_they_are_named(tmp_path: Path) -> Non
         assert await made.verdict("web") == ("link", "ControllerDown")
 
 
+@pytest.mark.parametrize("name", ["web", "web-west", "web-0.web-west", "web-0.web"])
+async def test_a_link_that_is_missing_is_named_in_every_spelling(tmp_path: Path, name: str) -> None:
+    async with two(tmp_path, headless=True) as made:
+        await made.west.create(KINDS["Grant"], EAST)
+        answer = await made.why(name, target="west")
+        found = first_broken(answer.steps)
+        assert found is not None
+        assert (found.name, found.reason) == ("link", "LinkMissing"), found
+        headless = " --set enableHeadlessServices=true" if "." in name else ""
+        assert found.fix == (
+            f"isthmus --context west link --cluster-name west{headless} | "
+            "kubectl --context east apply -f -"
+        )
+        called = answer.case.called
+        assert (called.export, called.mirror) == (
+            Key("default", "web"),
+            Key("default", "web-west"),
+        )
+        # Nobody says which cluster that is: neither whoever asks, nor a Link.
+        with pytest.raises(Unclear, match=r"there is no Link here .*; name the target with --to"):
+            await made.why(name)
+
+
+async def test_a_service_that_is_called_like_a_mirror_is_found_all_the_same(tmp_path: Path) -> None:
+    async with two(tmp_path) as made:
+        plain = service("db-west", "db")
+        plain["metadata"] |= {"namespace": "default"}
+        await made.west.create(KINDS["Service"], plain)
+        answer = await made.why("db-west", target="west")
+        assert answer.case.called.export == Key("default", "db-west")
+
+
 async def test_a_source_that_is_no_context_is_a_name(tmp_path: Path) -> None:
     async with two(tmp_path) as made:
         answer = await made.why("web", "west", source="north")
@@ -94,7 +130,8 @@ async def test_a_source_that_is_no_context_is_a_name(tmp_path: Path) -> None:
         found = first_broken(answer.steps)
         assert found is not None
         assert (found.name, found.reason) == ("grant", "NoGrant")
-        assert found.fix == "isthmus --context west allow north --apply"
+        assert found.fix == "isthmus --context west allow north --to-service default/web --apply"
+        assert found.hint.startswith("it lets everybody in north call default/web and nothing else")
 
 
 async def test_a_context_that_leads_elsewhere_is_not_taken_for_the_target(tmp_path: Path) -> None:
@@ -154,7 +191,7 @@ async def test_the_command_exits_with_what_it_has_found(
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "grant is broken: NoGrant" in printed.out
-    assert "fix: isthmus --context west allow east --apply" in printed.out
+    assert "fix: isthmus --context west allow east --to-service default/web --apply" in printed.out
 
 
 async def test_whoever_may_see_nothing_is_told_so(tmp_path: Path) -> None:

@@ -11,7 +11,13 @@ from isthmus.cli.where import Where
 
 @click.command()
 @click.argument("service")
-@click.option("-n", "of", metavar="NAME", help="The namespace of SERVICE; else the context's.")
+@click.option(
+    "-n",
+    "of",
+    type=options.inside,
+    metavar="NAME",
+    help="The namespace of SERVICE; else the context's.",
+)
 @options.context(
     "--from", "source", text="Of the source, or what it is called; else the context in use."
 )
@@ -30,8 +36,8 @@ def why(where: Where, /, service: str, output: str, **chosen: str | None) -> int
 
     SERVICE is an export (web), its mirror (web-west), a pod of a set (web-0.web-west), or the whole
     name or URL that is called. The way of a call is walked step by step, from the export in the
-    target to a probe of its gateway; the first step that is broken is named with its cause and the
-    fix. Exits with 1 if one is.
+    target to a probe of its gateway; the first step that is broken is named with its cause and a
+    fix, which can be typed as it stands, or else a hint. Exits with 1 if one is.
 
     Both clusters are looked at where the kubeconfig has contexts for them; with one of them, as
     much as it shows.

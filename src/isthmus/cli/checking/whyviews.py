@@ -37,7 +37,9 @@ def _lines(answer: Answer, style: Style) -> Iterator[str]:
     if found is not None:
         yield style.paint("31", one_line(f"{found.name} is broken: {found.reason}", _LONGEST))
         yield f"    {one_line(found.detail, _LONGEST)}"
-        yield f"    fix: {one_line(found.fix, _LONGEST)}"
+        for name, text in (("fix", found.fix), ("hint", found.hint)):
+            if text:
+                yield f"    {name}: {one_line(text, _LONGEST)}"
     elif any(step.outcome == "unknown" for step in answer.steps):
         yield "Nothing is broken in what could be looked at."
     else:
@@ -88,5 +90,6 @@ def _step(step: Step) -> JsonObject:
         "reason": step.reason,
         "detail": step.detail,
         "fix": step.fix,
+        "hint": step.hint,
     }
     return {key: value for key, value in shown.items() if value}

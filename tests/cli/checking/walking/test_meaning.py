@@ -80,7 +80,23 @@ def test_whoever_types_a_mirror_means_its_export(name: str, cluster: str, naming
     mirror, stand_in = meaning.local(Key("shop", name), "", to, cluster)
     assert mirror == stand_in
     if len(naming) + len(name) + len(cluster) < 60:  # longer names are cut, and looked up
-        assert name in meaning.candidates(mirror.name, to)
+        assert name in meaning.candidates(mirror.name, to, cluster)
+
+
+@pytest.mark.parametrize(
+    "name, cluster, expected",
+    [
+        pytest.param("web-west", "west", ("web", "web-west"), id="a mirror, most likely"),
+        pytest.param("web", "west", ("web",), id="an export"),
+        pytest.param("web-north", "west", ("web-north",), id="nothing of that cluster"),
+        pytest.param("web-west", "", ("web-west",), id="of nobody knows whom"),
+        pytest.param("-west", "west", ("-west",), id="nothing else"),
+    ],
+)
+def test_without_a_link_a_name_may_be_that_of_a_mirror_all_the_same(
+    name: str, cluster: str, expected: tuple[str, ...]
+) -> None:
+    assert meaning.candidates(name, None, cluster) == expected
 
 
 def test_a_pod_has_a_stand_in_of_its_own_if_the_link_mirrors_sets() -> None:

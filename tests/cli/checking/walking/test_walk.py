@@ -1,5 +1,6 @@
 """Every fault on the way of a call is named as what it is, by both clusters or by one."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -25,6 +26,8 @@ from isthmus.pki.seen import Report
 from tests.apps.clusters import START
 from tests.cli.checking import worlds
 from tests.cli.checking.worlds import AT, DAY, conditions, good, proxy, with_status
+from tests.docs.reading import calls
+from tests.docs.test_commands import refusal
 from tests.support.builders import endpoint, slice_of
 
 Change = Callable[[Case], Case]
@@ -410,7 +413,139 @@ def test_the_first_broken_step_is_the_fault(change: Change, step: str, reason: s
     assert found is not None
     assert (found.name, found.reason) == (step, reason), found
     assert found.detail
-    assert found.fix
+    assert found.fix or found.hint
+
+
+def scaled_to_nothing(name: str) -> Callable[[Site], Site]:
+    def change(site: Site) -> Site:
+        assert not isinstance(site.workloads, Unseen)
+        none = replace(site.workloads[name], wanted=0, pods=())
+        return replace(site, workloads={**site.workloads, name: none})
+
+    return change
+
+
+def of_a_set(case: Case) -> Case:
+    """A pod of a headless Service is asked about."""
+    there = (slice_of("web", endpoint("10.2.0.1", "web-0")),)
+    change = target(service=worlds.web(cluster_ip="None"), slices=there)
+    return called(hostname="web-0")(change(case))
+
+
+LABEL = "mirror.linkerd.io/exported=true"
+FIXES = [
+    (
+        "no label",
+        target(service=worlds.web({})),
+        f"kubectl --context west -n shop label service web {LABEL} --overwrite",
+    ),
+    (
+        "no Grant at all",
+        target(grants=()),
+        "isthmus --context west allow east --to-service shop/web --apply",
+    ),
+    (
+        "no Grant at all, and an account is asked about",
+        both(target(grants=()), called(account="shop/curl")),
+        "isthmus --context west allow east --to-service shop/web "
+        "--from-service-account shop/curl --apply",
+    ),
+    (
+        "a Grant for another Service",
+        target(grants=(worlds.grant(to=To(services=("shop/db",))),)),
+        "isthmus --context west allow east --name east-web --to-service shop/web --apply",
+    ),
+    (
+        "a Grant for another account",
+        both(
+            target(grants=(worlds.grant(from_=From(service_accounts=("shop/curl",))),)),
+            called(account="shop/other"),
+        ),
+        "isthmus --context west allow east --name east-other "
+        "--from-service-account shop/other --apply",
+    ),
+    (
+        "no Link",
+        source(link=None, links=()),
+        "isthmus --context west link --cluster-name west | kubectl --context east apply -f -",
+    ),
+    (
+        "no Link, and a pod is asked about",
+        both(of_a_set, source(link=None, links=())),
+        "isthmus --context west link --cluster-name west --set enableHeadlessServices=true | "
+        "kubectl --context east apply -f -",
+    ),
+    (
+        "a context whose name a shell would take apart",
+        both(at_source(lambda site: replace(site, context="my east")), source(namespace=None)),
+        "kubectl --context 'my east' create namespace shop",
+    ),
+    (
+        "the controller is scaled to nothing",
+        at_source(scaled_to_nothing(CONTROLLER)),
+        "kubectl --context east -n isthmus scale deployment isthmus-controller --replicas=1",
+    ),
+    (
+        "the gateway is scaled to nothing",
+        at_target(scaled_to_nothing(GATEWAY)),
+        "kubectl --context west -n isthmus scale deployment isthmus-gateway --replicas=1",
+    ),
+    (
+        "the egress is scaled to nothing",
+        at_source(scaled_to_nothing(EGRESS)),
+        "kubectl --context east -n isthmus scale deployment isthmus-egress --replicas=1",
+    ),
+    (
+        "missing namespace",
+        source(namespace=None),
+        "kubectl --context east create namespace shop",
+    ),
+    (
+        "missing namespace, by its controller's word",
+        linked(
+            refused=(
+                RefusedExport(namespace="shop", name="web", reason="NamespaceMissing", message="x"),
+            )
+        ),
+        "kubectl --context east create namespace shop",
+    ),
+    (
+        "sets are not mirrored",
+        both(of_a_set, linked(enable_headless_services=False)),
+        "kubectl --context east patch link west --type=merge "
+        """-p '{"spec":{"enableHeadlessServices":true}}'""",
+    ),
+]
+
+
+@pytest.mark.parametrize("change, command", [pytest.param(*one[1:], id=one[0]) for one in FIXES])
+def test_a_fix_is_what_mends_it(change: Change, command: str) -> None:
+    found = first_broken(walk(change(good())))
+    assert found is not None
+    assert found.fix == command
+
+
+@pytest.mark.parametrize("change", [pytest.param(one[1], id=one[0]) for one in FAULTS])
+def test_what_is_called_a_fix_can_be_typed_and_changes_something(change: Change) -> None:
+    for step in walk(change(good())):
+        if step.fix:
+            words = shlex.split(step.fix)
+            assert words[0] in ("isthmus", "kubectl"), step
+            assert not {"get", "describe", "logs"} & set(words), step
+            assert not [why for typed in calls(step.fix) if (why := refusal(typed))], step
+
+
+def test_whoever_has_no_way_into_the_target_is_told_where_to_type_it() -> None:
+    said = {"Connected": ("False", "Forbidden", "cluster west has no Grant")}
+    ungranted = both(linked(said=said), source(probe=None), called(account="shop/curl"))
+    for change, hint in (
+        (ungranted, "in the context of west: isthmus allow east --to-service shop/web "),
+        (source(link=None, links=()), "make it in the context of west: isthmus link "),
+    ):
+        found = first_broken(walk(replace(change(good()), target=HIDDEN)))
+        assert found is not None
+        assert found.fix == ""
+        assert found.hint.startswith(hint)
 
 
 # Of these faults the source alone knows, because its controller has met them or because they are

@@ -1,6 +1,7 @@
 """One call that somebody asks about: what it is, and all that was seen on its way."""
 
 from dataclasses import dataclass
+from shlex import quote
 
 from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.model.grants import Grant
@@ -83,7 +84,7 @@ class Case:
 
     def kubectl(self, where: Source | Target, words: str) -> str:
         """Return a command as the user would type it for one of the clusters."""
-        return f"kubectl --context {where.site.context} {words}"
+        return f"kubectl --context {quote(where.site.context)} {words}"
 
     @property
     def there(self) -> str:

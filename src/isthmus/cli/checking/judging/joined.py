@@ -39,14 +39,14 @@ def _trust(group: str, sites: dict[str, Site]) -> Iterator[Check]:
     ]
     broken = next((step for step in each_other(sites) if step is not None), None)
     if broken is not None:
-        yield wrong(group, title, broken.detail, broken.fix)
+        yield wrong(group, title, broken.detail, broken.hint)
     elif unseen:
         yield warned(group, title, "; ".join(unseen), "you need to get secrets and configmaps")
     else:
         yield passed(group, title)
     title, skew = "their clocks agree", clocks(sites)
     if skew is not None:
-        yield wrong(group, title, skew.detail, skew.fix)
+        yield wrong(group, title, skew.detail, skew.hint)
     elif all(site.clock is not None for site in sites.values()):
         yield passed(group, title)
 

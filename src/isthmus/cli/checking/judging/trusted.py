@@ -40,10 +40,10 @@ def _usable(name: str, site: Site) -> Check:
             return warned(TRUSTED, title, one.why, hint)
     found = own(name, site)
     if found is not None:
-        return wrong(TRUSTED, title, found.detail, found.fix)
+        return wrong(TRUSTED, title, found.detail, found.hint)
     for step in each_other({name: site}):
         if step is not None and step.reason == "WrongAnchor":
-            return wrong(TRUSTED, title, step.detail, step.fix)
+            return wrong(TRUSTED, title, step.detail, step.hint)
     return passed(TRUSTED, title, site.issues_for)
 
 
@@ -77,7 +77,7 @@ def _in_use(name: str, site: Site) -> Check:
         return warned(TRUSTED, title, site.news.why, "you need to get configmaps")
     for step in each_other({name: site}):
         if step is not None and step.reason == "AnchorNotInUse":
-            return warned(TRUSTED, title, step.detail, step.fix)
+            return warned(TRUSTED, title, step.detail, step.hint)
     members = site.members
     silent = sorted(pod for pod, one in members.items() if one.report is None)
     if silent:

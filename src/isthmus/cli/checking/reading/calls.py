@@ -9,7 +9,7 @@ from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.cli.checking.reading import looks
 from isthmus.cli.checking.reading.sites import site
 from isthmus.cli.checking.walking import meaning
-from isthmus.cli.checking.walking.meaning import Typed
+from isthmus.cli.checking.walking.meaning import Typed, Unclear
 from isthmus.kube.client import Client
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import (
@@ -59,8 +59,9 @@ async def case(ends: Ends, asked: Typed, account: str = "") -> Case:
     name = link.cluster if link else wanted
     target = ends.target
     if target is None:
+        _require_named(name, asked, links)
         target = await ends.find(name, link.status.cluster_uid if link else "")
-    export = meant.export if meant else await _export(target, asked, link)
+    export = meant.export if meant else await _export(target, asked, link, name)
     hostname = asked.hostname or (meant.hostname if meant else "")
     sample = "" if hostname else await _sample(source, export, link)
     mirror_key, stand_in = meaning.local(export, hostname or sample, link, name or "target")
@@ -157,10 +158,20 @@ async def _slices(end: End, key: Key) -> Seen[tuple[EndpointSlice, ...]]:
     return await looks.every(end.client, ENDPOINT_SLICES, selection)
 
 
-async def _export(target: End | Unseen, asked: Typed, link: Link | None) -> Key:
+def _require_named(cluster: str, asked: Typed, links: Seen[tuple[Link, ...]]) -> None:
+    """Raise where neither the user nor a Link says what the target is; Links that cannot be seen
+    are a trouble of their own."""
+    if not cluster and not isinstance(links, Unseen):
+        raise Unclear(
+            f"there is no Link here that would say of which cluster {asked.service} is; "
+            "name the target with --to"
+        )
+
+
+async def _export(target: End | Unseen, asked: Typed, link: Link | None, cluster: str) -> Key:
     """Return which export is meant: the first candidate that the target has, or that the Link
     speaks of; the likeliest, if none is known."""
-    names = meaning.candidates(asked.service, link)
+    names = meaning.candidates(asked.service, link, cluster)
     keys = [Key(asked.namespace, name) for name in names]
     refused = {(one.namespace, one.name) for one in link.status.refused} if link else set()
     for key in keys:

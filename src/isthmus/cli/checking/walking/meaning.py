@@ -88,10 +88,15 @@ def linked(name: str, links: Sequence[Link], to: str) -> Link | None:
     return next(iter(found), None)
 
 
-def candidates(name: str, link: Link | None) -> tuple[str, ...]:
+def candidates(name: str, link: Link | None, cluster: str) -> tuple[str, ...]:
     """Return which exports may be meant, the likeliest first: that whose mirror would be called
-    so, then that which is called so itself."""
-    return tuple(dict.fromkeys((*(_originals(name, link) if link else ()), name)))
+    so, then that which is called so itself. Without a Link, mirrors are called as most are."""
+    if link is not None:
+        originals = _originals(name, link)
+    else:
+        original = name.removesuffix(f"-{cluster}") if cluster else ""
+        originals = (original,) if original else ()
+    return tuple(dict.fromkeys((*originals, name)))
 
 
 def local(export: Key, hostname: str, link: Link | None, cluster: str) -> tuple[Key, Key]:

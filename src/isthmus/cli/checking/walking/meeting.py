@@ -1,8 +1,10 @@
 """The steps between the clusters: the Link, the gateway at its other end, and the catalogue."""
 
+from shlex import quote
+
 from isthmus.cli.checking.evidence.calls import Case, Source
 from isthmus.cli.checking.evidence.sites import Site, Unseen
-from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
+from isthmus.cli.checking.walking.steps import Fix, Step, broken, ok, unknown
 from isthmus.cli.checking.walking.trusting import DISTRUST, NAMELESS
 from isthmus.model.links import Link
 from isthmus.model.names import CONTROLLER, GATEWAY
@@ -36,7 +38,7 @@ def link(case: Case) -> Step:
     why = down(source.site, CONTROLLER)
     if why:
         detail = f"nobody acts on Link {found.cluster}: {why}"
-        return broken(LINK, "ControllerDown", detail, pods(source.site, CONTROLLER))
+        return broken(LINK, "ControllerDown", detail, started(source.site, CONTROLLER))
     connected = case.condition("Connected")
     if connected is None:
         detail = f"no controller has taken note of Link {found.cluster} yet"
@@ -45,8 +47,8 @@ def link(case: Case) -> Step:
         return broken(LINK, connected.reason, connected.message, _AMISS[connected.reason])
     refused = case.condition("AddressRefused")
     if refused is not None:
-        fix = f"name the address of {case.there}'s gateway in spec.gateway.addresses"
-        return broken(LINK, "AddressRefused", refused.message, fix)
+        hint = f"name the address of {case.there}'s gateway in spec.gateway.addresses"
+        return broken(LINK, "AddressRefused", refused.message, hint)
     if not found.spec.gateway.addresses:
         detail = f"Link {found.cluster} names no address of a gateway"
         return broken(LINK, "NoAddress", detail, f"set spec.gateway.addresses of Link {case.there}")
@@ -58,12 +60,15 @@ def _missing(case: Case, source: Source) -> Step:
         return unknown(LINK, source.links.why)
     names = ", ".join(one.cluster for one in source.links) or "none"
     detail = f"{case.here} has no Link to {case.there}; it has: {names}"
-    there = "" if isinstance(case.target, Unseen) else f"--context {case.target.site.context} "
-    fix = (
-        f"isthmus {there}link --cluster-name {case.there} | "
-        f"kubectl --context {source.site.context} apply -f -"
-    )
-    return broken(LINK, "LinkMissing", detail, fix)
+    headless = " --set enableHeadlessServices=true" if case.called.hostname else ""
+    named = f" --cluster-name {quote(case.target_name)}" if case.target_name else ""
+    made = f"link{named}{headless}"
+    applied = case.kubectl(source, "apply -f -")
+    if isinstance(case.target, Unseen):
+        hint = f"make it in the context of {case.there}: isthmus {made} | {applied}"
+        return broken(LINK, "LinkMissing", detail, hint)
+    command = f"isthmus --context {quote(case.target.site.context)} {made} | {applied}"
+    return broken(LINK, "LinkMissing", detail, Fix(command))
 
 
 def gateway(case: Case) -> Step:
@@ -73,7 +78,7 @@ def gateway(case: Case) -> Step:
         why = down(target.site, GATEWAY)
         if why:
             detail = f"the gateway of {case.there} does not run: {why}"
-            return broken(GATE, "GatewayDown", detail, pods(target.site, GATEWAY))
+            return broken(GATE, "GatewayDown", detail, started(target.site, GATEWAY))
     if isinstance(source, Unseen) or found is None:
         return unknown(GATE, "without a Link nobody has tried to reach it")
     probe = source.probe
@@ -115,20 +120,20 @@ def catalogue(case: Case) -> Step:
         why = down(target.site, CONTROLLER)
         if why:
             detail = f"the controller of {case.there}, which serves the catalogue, is down: {why}"
-            fix = pods(target.site, CONTROLLER)
-            return broken(CATALOGUE, "TargetControllerDown", detail, fix)
+            way = started(target.site, CONTROLLER)
+            return broken(CATALOGUE, "TargetControllerDown", detail, way)
     if isinstance(source, Unseen) or found is None:
         return unknown(CATALOGUE, "without a Link nobody reads it")
     connected, synced = case.condition("Connected"), case.condition("Synced")
     since = found.status.stale_since
     stale = f" (not followed since {since})" if since else ""
     if connected is not None and connected.status == "False":
-        detail, fix = f"{connected.message}{stale}", _again(case, connected.reason)
-        return broken(CATALOGUE, connected.reason or "NotConnected", detail, fix)
+        detail, hint = f"{connected.message}{stale}", _again(case, connected.reason)
+        return broken(CATALOGUE, connected.reason or "NotConnected", detail, hint)
     if synced is None or synced.status != "True":
         detail = f"{synced.message if synced else 'it was not read yet'}{stale}"
-        fix = "wait for its first complete reading; the Link's conditions say what it waits for"
-        return broken(CATALOGUE, "NotSynced", detail, fix)
+        hint = "wait for its first complete reading; the Link's conditions say what it waits for"
+        return broken(CATALOGUE, "NotSynced", detail, hint)
     return ok(CATALOGUE, synced.message)
 
 
@@ -175,10 +180,21 @@ def down(site: Site, name: str) -> str:
     return f"Deployment {name} has no pods ({workload.wanted} are wanted)"
 
 
+def started(site: Site, name: str) -> Fix | str:
+    """Return what starts a workload of ours that is down, or else how to see why it is."""
+    workload = site.workload(name)
+    if workload is not None and workload.wanted == 0:
+        return Fix(f"{_kubectl(site)} scale deployment {name} --replicas=1")
+    return pods(site, name)
+
+
 def pods(site: Site, name: str) -> str:
-    """Return the command that shows why a workload of ours does not run."""
-    words = f"-n {site.namespace} get deployment,pods -l app.kubernetes.io/name={name}"
-    return f"kubectl --context {site.context} {words}"
+    """Return where to see how a workload of ours is."""
+    return f"see {_kubectl(site)} get deployment,pods -l app.kubernetes.io/name={name}"
+
+
+def _kubectl(site: Site) -> str:
+    return f"kubectl --context {quote(site.context)} -n {site.namespace}"
 
 
 def _where(found: Link) -> str:

@@ -3,9 +3,9 @@
 from isthmus.cli.checking.checks import counted
 from isthmus.cli.checking.evidence.calls import Case, Source
 from isthmus.cli.checking.evidence.sites import Unseen
-from isthmus.cli.checking.walking.meeting import down, pods
+from isthmus.cli.checking.walking.meeting import down, pods, started
 from isthmus.cli.checking.walking.offering import refused
-from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
+from isthmus.cli.checking.walking.steps import Fix, Step, broken, ok, unknown
 from isthmus.core.mirror import owner
 from isthmus.model.links import Link
 from isthmus.model.names import EGRESS
@@ -14,10 +14,10 @@ from isthmus.model.pages import HeldResource, Probe, Proxy
 
 MIRROR, SLICE, LISTENER = "mirror", "slice", "egress"
 
-_REFUSED = "ConnectionRefusedError"
+_REFUSED, _NO_NAMESPACE = "ConnectionRefusedError", "NamespaceMissing"
+_COMPLAINT = "change what Envoy complains about; it goes on with all else"
 _WAYS = {
     "NameTaken": "rename or delete that Service, or change spec.naming of the Link",
-    "NamespaceMissing": "create the namespace here, or set createNamespaces in the Link",
     "NamespaceTerminating": "wait until the namespace is gone, and create it again",
     "NamespaceProtected": "name the namespace in allowedNamespaces of the Link, if you mean it",
     "LimitExceeded": "raise limits.services of the Link",
@@ -34,7 +34,7 @@ def mirror(case: Case) -> Step:
         return unknown(MIRROR, source.why)
     if link is None:
         return unknown(MIRROR, "without a Link there is none")
-    found = _refusal(case, source, link) or _headless(case, link)
+    found = _refusal(case, source, link) or _headless(case, source, link)
     if found is not None:
         return found
     key, made = case.called.stand_in, source.stand_in
@@ -51,23 +51,23 @@ def mirror(case: Case) -> Step:
 
 def _refusal(case: Case, source: Source, link: Link) -> Step | None:
     """Why the controller makes no mirror: by its own word, or by what anybody can see."""
-    why = refused(case)
-    if why is not None:
-        fix = _WAYS.get(why.reason, f"kubectl get link {link.cluster} -o yaml shows all refusals")
-        return broken(MIRROR, why.reason, why.message or why.reason, fix)
-    namespace = case.called.mirror.namespace
-    if source.namespace is None and not link.spec.create_namespaces:
+    why, namespace = refused(case), case.called.mirror.namespace
+    if why is not None and why.reason != _NO_NAMESPACE:
+        hint = _WAYS.get(why.reason, f"kubectl get link {link.cluster} -o yaml shows all refusals")
+        return broken(MIRROR, why.reason, why.message or why.reason, hint)
+    if why is not None or (source.namespace is None and not link.spec.create_namespaces):
         detail = f"namespace {namespace} does not exist in {case.here}"
-        fix = case.kubectl(source, f"create namespace {namespace}")
-        return broken(MIRROR, "NamespaceMissing", detail, fix)
+        fix = Fix(case.kubectl(source, f"create namespace {namespace}"))
+        return broken(MIRROR, _NO_NAMESPACE, why.message if why and why.message else detail, fix)
     return None
 
 
-def _headless(case: Case, link: Link) -> Step | None:
+def _headless(case: Case, source: Source, link: Link) -> Step | None:
     if not case.called.hostname or link.spec.enable_headless_services:
         return None
     detail = f"Link {link.cluster} does not mirror headless Services, so that pods have no names"
-    fix = f"set enableHeadlessServices: true in Link {link.cluster}"
+    patch = """'{"spec":{"enableHeadlessServices":true}}'"""
+    fix = Fix(case.kubectl(source, f"patch link {link.cluster} --type=merge -p {patch}"))
     return broken(MIRROR, "HeadlessNotEnabled", detail, fix)
 
 
@@ -75,11 +75,11 @@ def _absent(case: Case, source: Source, link: Link) -> Step:
     key = case.called.stand_in
     if case.called.hostname and isinstance(source.mirror, Service):
         detail = f"{case.called.export} shows no pod {case.called.hostname} to {case.here}"
-        fix = f"is that pod running in {case.there}, under this very name?"
-        return broken(MIRROR, "NoSuchPod", detail, fix)
+        hint = f"is that pod running in {case.there}, under this very name?"
+        return broken(MIRROR, "NoSuchPod", detail, hint)
     detail = f"there is no Service {key} in {case.here}, and no reason is given"
-    fix = f"kubectl --context {source.site.context} get link {link.cluster} -o yaml says more"
-    return broken(MIRROR, "NoMirror", detail, fix)
+    hint = f"{case.kubectl(source, f'get link {link.cluster} -o yaml')} says more"
+    return broken(MIRROR, "NoMirror", detail, hint)
 
 
 def leads(case: Case) -> Step:
@@ -94,13 +94,13 @@ def leads(case: Case) -> Step:
         return unknown(SLICE, "without a mirror there is none")
     if not source.slices:
         detail = f"{case.called.stand_in} has no EndpointSlice in {case.here}"
-        fix = "the controller makes it again at once; its log says what keeps it from that"
-        return broken(SLICE, "NoSlice", detail, fix)
+        hint = "the controller makes it again at once; its log says what keeps it from that"
+        return broken(SLICE, "NoSlice", detail, hint)
     stale = _astray(case, source, source.slices)
     if stale:
         detail = f"{case.called.stand_in} leads to {stale}, where no egress is"
-        fix = pods(source.site, EGRESS)
-        return broken(SLICE, "SliceAstray", detail, f"compare with the egress' pods: {fix}")
+        hint = f"compare with the egress' pods; {pods(source.site, EGRESS)}"
+        return broken(SLICE, "SliceAstray", detail, hint)
     places = [one for each in source.slices for one in each.endpoints]
     ready = sum(one.conditions.ready is not False for one in places)
     return ok(SLICE, f"{ready} of {len(places)} endpoints are ready")
@@ -128,7 +128,7 @@ def listens(case: Case) -> Step:
     why = down(source.site, EGRESS)
     if why:
         detail = f"the egress of {case.here} does not run: {why}"
-        return broken(LISTENER, "EgressDown", detail, pods(source.site, EGRESS))
+        return broken(LISTENER, "EgressDown", detail, started(source.site, EGRESS))
     if not source.site.pages:
         return _by_hearsay(case, source)
     proxies = source.site.proxies("egress")
@@ -143,8 +143,8 @@ def listens(case: Case) -> Step:
         return unknown(LISTENER, "there is nothing that it could listen for")
     if not any(page.listeners for page in source.site.pages):
         detail = f"the controller of {case.here} has no listener for {case.called.stand_in}"
-        fix = "is the port recorded in the mirror's slice? The controller's log says more"
-        return broken(LISTENER, "NoListener", detail, fix)
+        hint = "is the port recorded in the mirror's slice? The controller's log says more"
+        return broken(LISTENER, "NoListener", detail, hint)
     return untold(LISTENER, proxies) or _tried(source, len(proxies))
 
 
@@ -160,8 +160,7 @@ def nacked(step: str, proxies: tuple[Proxy, ...]) -> Step | None:
             ]
         if bad:
             detail = f"{proxy.name} refuses {bad[0].type} {bad[0].name}: {bad[0].message}"
-            fix = "change what Envoy complains about; it goes on with all else"
-            return broken(step, "ProxyRefused", detail, fix)
+            return broken(step, "ProxyRefused", detail, _COMPLAINT)
     return None
 
 
@@ -171,8 +170,8 @@ def untold(step: str, proxies: tuple[Proxy, ...]) -> Step | None:
         late = [one for one in proxy.resources if one.state in ("missing", "older")]
         if late:
             detail = f"{proxy.name} has not yet taken {late[0].type} {late[0].name}"
-            fix = f"ask again in a moment; if it stays so, restart pod {proxy.name}"
-            return broken(step, "NotToldYet", detail, fix)
+            hint = f"ask again in a moment; if it stays so, restart pod {proxy.name}"
+            return broken(step, "NotToldYet", detail, hint)
     return None
 
 
@@ -182,8 +181,8 @@ def _tried(source: Source, count: int) -> Step:
         closed = [one for one in tried.attempts if one.reason == _REFUSED]
         if closed:
             detail = f"nobody listens at {closed[0].address}:{closed[0].port}, for all it was told"
-            fix = f"restart the egress: {pods(source.site, EGRESS)}"
-            return broken(LISTENER, "NotListening", detail, fix)
+            hint = f"restart the egress; {pods(source.site, EGRESS)}"
+            return broken(LISTENER, "NotListening", detail, hint)
     ports = sorted({one.port for page in source.site.pages for one in page.listeners})
     where = f"port {', '.join(map(str, ports))}"
     return ok(LISTENER, f"{counted(count, 'proxy', 'proxies')} at {where}")
@@ -192,7 +191,6 @@ def _tried(source: Source, count: int) -> Step:
 def _by_hearsay(case: Case, source: Source) -> Step:
     complaint = case.condition("ProxyRefused")
     if complaint is not None:
-        fix = "change what Envoy complains about; it goes on with all else"
-        return broken(LISTENER, "ProxyRefused", complaint.message, fix)
+        return broken(LISTENER, "ProxyRefused", complaint.message, _COMPLAINT)
     why = next((one.page.why for one in source.site.replicas if isinstance(one.page, Unseen)), "")
     return unknown(LISTENER, why or "no controller could be asked")

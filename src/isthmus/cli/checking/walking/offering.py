@@ -1,8 +1,10 @@
 """The first steps, in the target: is the Service exported, wanted by the Link, and granted?"""
 
+from shlex import quote
+
 from isthmus.cli.checking.evidence.calls import Case, Target
 from isthmus.cli.checking.evidence.sites import Unseen
-from isthmus.cli.checking.walking.steps import Step, broken, ok, unknown
+from isthmus.cli.checking.walking.steps import Fix, Step, broken, ok, unknown
 from isthmus.core import grant
 from isthmus.core.export import digest
 from isthmus.core.offer import is_offered
@@ -45,12 +47,11 @@ def export(case: Case) -> Step:
         return unknown(EXPORT, target.service.why)
     if target.service is None:
         detail = f"there is no Service {key} in {case.there}"
-        fix = case.kubectl(target, f"-n {key.namespace} get services")
-        return broken(EXPORT, "NoService", detail, f"correct the name, or create it: {fix}")
+        shown = case.kubectl(target, f"-n {key.namespace} get services")
+        return broken(EXPORT, "NoService", detail, f"correct the name, or create it; see {shown}")
     if not is_offered(target.service):
-        fix = case.kubectl(
-            target, f"-n {key.namespace} label service {key.name} {EXPORTED}=true --overwrite"
-        )
+        words = f"-n {key.namespace} label service {key.name} {EXPORTED}=true --overwrite"
+        fix = Fix(case.kubectl(target, words))
         return broken(EXPORT, "NotLabelled", _unlabelled(case, target.service), fix)
     slices = () if isinstance(target.slices, Unseen) else target.slices
     found = digest(target.service, slices)
@@ -87,8 +88,8 @@ def selector(case: Case) -> Step:
         return ok(SELECTOR, wanted)
     has = ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "none"
     detail = f"Link {link.cluster} imports {wanted}; the labels of {case.called.export} are: {has}"
-    fix = f"label the Service so, or change spec.selector of Link {link.cluster}"
-    return broken(SELECTOR, "NotSelected", detail, fix)
+    hint = f"label the Service so, or change spec.selector of Link {link.cluster}"
+    return broken(SELECTOR, "NotSelected", detail, hint)
 
 
 def granted(case: Case) -> Step:
@@ -108,7 +109,7 @@ def granted(case: Case) -> Step:
 def _grant_by_hearsay(case: Case, why: Unseen) -> Step:
     connected = case.condition("Connected")
     if connected is not None and connected.reason == "Forbidden":
-        return broken(GRANT, "NoGrant", connected.message, _allow(case))
+        return broken(GRANT, "NoGrant", connected.message, _first(case))
     if _is_mirrored(case) and not case.called.account:
         return ok(GRANT, f"{case.there} shows it to {case.here}, so that some Grant does")
     return unknown(GRANT, why.why)
@@ -125,7 +126,7 @@ def _judged(case: Case, target: Target, grants: tuple[Grant, ...]) -> Step:
             return broken(GRANT, "GrantMalformed", detail, "mend the Grant as the message says")
         others = ", ".join(sorted({one.spec.cluster for one in grants})) or "nobody"
         detail = f"{case.there} has no Grant for {case.here}; it has one for: {others}"
-        return broken(GRANT, "NoGrant", detail, _allow(case))
+        return broken(GRANT, "NoGrant", detail, _first(case))
     labels = target.service.metadata.labels if isinstance(target.service, Service) else {}
     covering = {
         name: one.callers for name, one in permits.items() if one and one.covers(key, labels)
@@ -158,9 +159,20 @@ def _callers(case: Case, covering: dict[str, Callers]) -> Step:
     return broken(GRANT, "AccountNotGranted", detail, _allow(case, more))
 
 
-def _allow(case: Case, more: str = "") -> str:
-    where = "" if isinstance(case.target, Unseen) else f"--context {case.target.site.context} "
-    return f"isthmus {where}allow {case.here}{more} --apply"
+def _first(case: Case) -> Fix | str:
+    """Return how to make the first Grant, for what is asked about and not for more."""
+    key, account = case.called.export, case.called.account
+    more = f" --to-service {key}" + (f" --from-service-account {account}" if account else "")
+    who = f"{account} of {case.here}" if account else f"everybody in {case.here}"
+    note = f"it lets {who} call {key} and nothing else; leave options out to allow more"
+    return _allow(case, more, note)
+
+
+def _allow(case: Case, more: str, note: str = "") -> Fix | str:
+    words = f"allow {quote(case.here)}{more} --apply"
+    if isinstance(case.target, Unseen):
+        return f"in the context of {case.there}: isthmus {words}" + (f" ({note})" if note else "")
+    return Fix(f"isthmus --context {quote(case.target.site.context)} {words}", note)
 
 
 def _is_mirrored(case: Case) -> bool:

@@ -33,8 +33,8 @@ def route(case: Case) -> Step:
     routes = [one for page in target.site.pages for one in page.routes]
     if not routes:
         detail = f"the controller of {case.there} gives the gateway no route to {_export(case)}"
-        fix = "a Service that is exported and granted has one; its controller's log says more"
-        return broken(ROUTE, "NoRoute", detail, fix)
+        hint = "a Service that is exported and granted has one; its controller's log says more"
+        return broken(ROUTE, "NoRoute", detail, hint)
     late = untold(ROUTE, proxies)
     named = [one for one in routes if one.authority.startswith(f"{case.called.hostname}.")]
     where = (named or routes)[0].authority
@@ -63,16 +63,17 @@ def endpoints(case: Case) -> Step:
 def _nobody(case: Case, target: Target, service: Service, count: int) -> Step:
     wanted = ",".join(f"{key}={value}" for key, value in sorted(service.spec.selector.items()))
     words = f"-n {case.called.export.namespace} get pods" + (f" -l {wanted}" if wanted else "")
-    fix = case.kubectl(target, words)
+    shown = case.kubectl(target, words)
     if count:
         detail = f"of {counted(count, 'pod')} of {_export(case)} none is ready"
-        return broken(ENDPOINTS, "NoReadyEndpoints", detail, f"see why they are not: {fix}")
+        return broken(ENDPOINTS, "NoReadyEndpoints", detail, f"see why they are not: {shown}")
     if case.called.hostname:
         detail = f"{_export(case)} has no pod of that name"
-        return broken(ENDPOINTS, "NoSuchPod", detail, f"which are there? {fix}")
+        return broken(ENDPOINTS, "NoSuchPod", detail, f"which are there? {shown}")
     if wanted:
         detail = f"no pod is selected by {_export(case)} ({wanted})"
-        return broken(ENDPOINTS, "NoEndpoints", detail, f"start pods with these labels: {fix}")
+        hint = f"start pods with these labels; see {shown}"
+        return broken(ENDPOINTS, "NoEndpoints", detail, hint)
     detail = f"{_export(case)} has no selector, and no EndpointSlice that somebody else has made"
     return broken(ENDPOINTS, "NoEndpoints", detail, "give it a selector, or write EndpointSlices")
 

@@ -70,8 +70,8 @@ def own(name: str, site: Site) -> Step | None:
     if isinstance(issuer, Unusable):
         return broken(TRUST, "NoIssuer", f"{name}: {issuer}", _reissue(name))
     if isinstance(anchors, Unusable):
-        fix = "write the trust anchors into that ConfigMap; isthmus trust prints them"
-        return broken(TRUST, "NoAnchors", f"{name}: {anchors}", fix)
+        hint = "write the trust anchors into that ConfigMap; isthmus trust prints them"
+        return broken(TRUST, "NoAnchors", f"{name}: {anchors}", hint)
     if isinstance(issuer, x509.Certificate):
         if wrong := untimely(issuer, site.now):
             return broken(TRUST, "IssuerExpired", f"the issuer of {name} {wrong}", _reissue(name))
@@ -83,8 +83,8 @@ def own(name: str, site: Site) -> Step | None:
         for one in anchors.anchors:
             if wrong := untimely(one, site.now):
                 detail = f"the anchor {fingerprint(one)[:16]} that {name} trusts {wrong}"
-                fix = "replace the anchor: isthmus trust rotate"
-                return broken(TRUST, "AnchorExpired", detail, fix)
+                hint = "replace the anchor: isthmus trust rotate"
+                return broken(TRUST, "AnchorExpired", detail, hint)
     return None
 
 
@@ -117,8 +117,8 @@ def _unheard(name: str, judge: str, other: Site, above: str) -> Step | None:
     for pod, member in sorted(other.members.items()):
         if member.report is not None and above not in member.report.trusts:
             detail = f"pod {pod} of {judge} does not use the anchor yet that {name} is below of"
-            fix = f"wait a minute; if it stays so, restart pod {pod}"
-            return broken(TRUST, "AnchorNotInUse", detail, fix)
+            hint = f"wait a minute; if it stays so, restart pod {pod}"
+            return broken(TRUST, "AnchorNotInUse", detail, hint)
     return None
 
 
@@ -148,16 +148,16 @@ def _distrust(case: Case, message: str) -> Step:
     said = message.lower()
     detail = f"{case.here} and {case.there} do not believe each other: {message}"
     if "expired" in said:
-        fix = (
+        hint = (
             f"renew what has expired: is the controller of {case.there} running? Its proxies get "
             "new certificates from it, and it gets its own from the issuer"
         )
-        return broken(TRUST, "CertificateExpired", detail, fix)
+        return broken(TRUST, "CertificateExpired", detail, hint)
     if "not yet valid" in said:
         return broken(TRUST, "ClockSkew", detail, _CLOCKS)
     if "does not prove to be" in said:
-        fix = f"does the Link's address lead to the gateway of {case.there}? {_ANCHOR}"
-        return broken(TRUST, "WrongIdentity", detail, fix)
+        hint = f"does the Link's address lead to the gateway of {case.there}? {_ANCHOR}"
+        return broken(TRUST, "WrongIdentity", detail, hint)
     return broken(TRUST, "WrongAnchor", detail, _ANCHOR)
 
 
