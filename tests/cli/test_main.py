@@ -1,15 +1,23 @@
+import asyncio
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from isthmus import __version__
 from isthmus.cli import main
 from isthmus.cli.where import Where
+from isthmus.embedded.cluster import Cluster
+from isthmus.embedded.fronts.server import serve
 from isthmus.kube.errors import BadConfig, Unreachable
 from isthmus.model.errors import IsthmusError
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +131,9 @@ def test_help_loads_nothing_heavy() -> None:
         pytest.param(
             "> /dev/full", 1, "isthmus: the output cannot be written: no space left\n", id="full"
         ),
-        pytest.param(">&-", 0, "", id="closed"),
+        pytest.param(
+            ">&-", 1, "isthmus: the output cannot be written: it is closed\n", id="closed"
+        ),
     ],
 )
 def test_output_that_nobody_can_take(redirection: str, code: int, complaint: str) -> None:
@@ -132,3 +142,44 @@ def test_output_that_nobody_can_take(redirection: str, code: int, complaint: str
         f"{command} version {redirection}", shell=True, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr.lower()) == (code, complaint)
+
+
+def test_the_command_is_what_python_runs_as_a_module() -> None:
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"isthmus": "isthmus.__main__:main"}
+
+
+@pytest.mark.parametrize("module", ["click", "isthmus.cli.main", "isthmus.cli.where"])
+def test_ctrl_c_ends_it_quietly_while_it_is_still_being_loaded(module: str) -> None:
+    """What the console script does, with Ctrl-C at the moment when ``module`` is looked for."""
+    code = f"""
+import os, signal, sys
+
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Impatient())
+from isthmus.__main__ import main
+sys.argv = ["isthmus", "version"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.sockets
+async def test_said_twice_v_shows_every_request_and_no_credential(tmp_path: Path) -> None:
+    cluster, config = Cluster("west"), tmp_path / "config"
+    async with serve(cluster) as served:
+        config.write_text(yaml.safe_dump(served.kubeconfig()))
+        words = [sys.executable, "-m", "isthmus", "-vv", "--kubeconfig", str(config), "gateways"]
+        done = await asyncio.to_thread(
+            subprocess.run, words, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 1, done.stderr  # Isthmus is not installed there
+    shown = r"DEBUG +asked call='list links' outcome='404' milliseconds=[0-9.]+"
+    assert re.search(shown, done.stderr)
+    assert "asyncio" not in done.stderr
+    assert cluster.admin_token not in done.stderr

@@ -41,6 +41,7 @@ from isthmus.model.errors import IsthmusError, Transient
 from isthmus.model.quoting import one_line
 
 LONGEST = 4000  # characters of an error
+UNWRITABLE = {errno.ENOSPC: "no space left", errno.EBADF: "it is closed"}
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # what ends a command, and that its terminal is gone
 
 
@@ -49,14 +50,26 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)  # what ends a command, and that its te
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: isthmus demo",
 )
-@click.option("-v", "verbose", count=True, help="Say more on stderr; twice: everything.")
+@click.option(
+    "-v", "verbose", count=True, help="Say more on stderr; twice: every request to a cluster, too."
+)
 @click.version_option(__version__, prog_name="isthmus", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, verbose: int) -> None:
     """Join Kubernetes clusters by service mirroring."""
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
+    _speak(verbose)
     ctx.obj = ctx.obj or Where(None, None)
+
+
+def _speak(verbose: int) -> None:
+    """Let our own loggers say more; others', of libraries, say nothing that helps."""
+    from isthmus.apps.controller.logs import Text
+
+    stream = logging.StreamHandler()
+    stream.setFormatter(Text())
+    logging.basicConfig(handlers=[stream])
+    if verbose:
+        logging.getLogger("isthmus").setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
 
 
 trust.add_command(rotate)
@@ -115,11 +128,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough; there is nobody to tell about it.
         return _without_output()
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in UNWRITABLE:
             raise
-        click.echo("isthmus: the output cannot be written: no space left", err=True)
-        return _without_output()
+        return _unwritten(error)
     return code if isinstance(code, int) else 0
+
+
+def _unwritten(error: OSError) -> int:
+    why = UNWRITABLE.get(error.errno or 0, error.strerror)
+    click.echo(f"isthmus: the output cannot be written: {why}", err=True)
+    return _without_output()
 
 
 def _without_output() -> int:
@@ -128,8 +146,8 @@ def _without_output() -> int:
 
 
 def main() -> None:
-    if sys.stdout is None:  # closed by whoever started us
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for as long as the process lives
+    if sys.stdout is None:  # closed by whoever started us: what is written there must fail
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without our signs still gets text
     code = run()
@@ -137,6 +155,5 @@ def main() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        click.echo(f"isthmus: the output cannot be written: {error.strerror}", err=True)
-        code = _without_output()
+        code = _unwritten(error)
     sys.exit(code)

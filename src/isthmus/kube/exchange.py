@@ -6,6 +6,7 @@ here, because it concerns everyone who asks.
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
@@ -24,6 +25,8 @@ from isthmus.model.errors import IsthmusError
 from isthmus.runtime.clock import Clock
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
 REFUSAL_BYTES = MIB  # of the body that explains a refusal
@@ -112,6 +115,7 @@ class Exchange:
         self, call: Call[T], credential: Mapping[str, str], stack: AsyncExitStack
     ) -> Response:
         request = replace(call.request, headers={**HEADERS, **call.request.headers, **credential})
+        began = self._clock.now()
         outcome = ""  # stays empty if we were cancelled, which is nobody's fault
         try:
             async with asyncio.timeout(self._limits.first_byte):
@@ -132,6 +136,10 @@ class Exchange:
         finally:
             if outcome:
                 self.answers[call.verb, call.resource.plural, outcome] += 1
+                if log.isEnabledFor(logging.DEBUG):  # far too many to write down for nobody
+                    took = round((self._clock.now() - began) * 1000, 1)
+                    extra = {"call": str(call), "outcome": outcome, "milliseconds": took}
+                    log.debug("asked", extra=extra)
         refused = failure(
             response.status,
             {name: _without(credential, value) for name, value in response.headers.items()},

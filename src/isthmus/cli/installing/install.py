@@ -51,7 +51,8 @@ def install(where: Where, /, keys: bool, output: str | None, **options: Json) ->
 
     \b
       isthmus install --cluster-name west | kubectl --context west apply --server-side -f -
-      isthmus trust issue --cluster west --anchor anchor --secret - | kubectl apply …
+      isthmus trust issue --cluster west --anchor anchor --secret - |
+        kubectl --context west apply --server-side -f -
 
     Typed again, it changes nothing that is as it should be: an issuer that can be used stays, and
     an anchor is never replaced (see `isthmus trust rotate`).

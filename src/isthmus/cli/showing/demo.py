@@ -23,7 +23,8 @@ def demo(ctx: click.Context, stay: bool | None, directory: Path | None) -> None:
 
     Tells the whole story in about a minute, with the commands that you would type, real Envoys and
     real certificates. On a terminal the clusters stay until Ctrl-C, for you to go on; else they are
-    cleaned up. When they end, nothing of them is left.
+    cleaned up. When they end, nothing of them is left; of a demo that was killed, the next one
+    removes what is left.
 
     \b
       isthmus demo
@@ -40,7 +41,7 @@ def demo(ctx: click.Context, stay: bool | None, directory: Path | None) -> None:
 
     stays = sys.stdout.isatty() if stay is None else stay
     page = staging.Page(click.echo, render.style(sys.stdout))
-    verbose = logging.getLogger().isEnabledFor(logging.INFO)
+    verbose = logging.getLogger("isthmus").isEnabledFor(logging.INFO)
     asyncio.run(staging.run(page, directory, stay=stays, verbose=verbose))
 
 

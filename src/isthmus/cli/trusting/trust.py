@@ -42,7 +42,15 @@ class ToTerminal(Permanent):
 
 @click.group()
 def trust() -> None:
-    """Make the certificates that clusters know each other by."""
+    """Make the certificates that clusters know each other by.
+
+    One anchor for all clusters, which stays offline, and an issuer below it for each of them:
+
+    \b
+      isthmus trust create --out anchor
+      isthmus trust issue --cluster west --anchor anchor --out issuers
+      isthmus trust inspect issuers/west.crt --anchors anchor/anchor.crt
+    """
 
 
 @trust.command()
@@ -55,6 +63,10 @@ def create(mesh_domain: str, lifetime: timedelta, out: Path) -> None:
     """Make the trust anchor that all clusters of a mesh share.
 
     Its key signs the issuers of clusters and nothing else: keep it offline.
+
+    \b
+      isthmus trust create --out anchor
+      isthmus trust create --out anchor --mesh-domain mesh.example --lifetime 1825d
     """
     from isthmus.cli.trusting import files as trustfiles
     from isthmus.pki.anchor import create_anchor
@@ -146,6 +158,10 @@ def inspect(files: tuple[Path, ...], anchors: Path | None, output: str) -> int:
 
     Takes anchors, issuers, bundles and chains (the leaf first) in PEM. Private keys are passed
     over. Exits with 1 if anything is expired or wrong.
+
+    \b
+      isthmus trust inspect anchor/anchor.crt
+      isthmus trust inspect issuers/west.crt --anchors anchor/anchor.crt -o json
     """
     from isthmus.cli.trusting import views as trustviews
 
