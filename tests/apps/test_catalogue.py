@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
+from isthmus.apps.controller.mirroring.prober import JITTER, PERIOD
 from isthmus.apps.controller.run import Controller
 from isthmus.catalogue.errors import Unreachable
 from isthmus.catalogue.following import Chunks, Door
@@ -230,6 +231,25 @@ async def test_a_target_out_of_sight_changes_nothing_but_the_status() -> None:
             await settled(east, mirrored(8)[1:], within=90)
             assert sum("/services/" in one for one in here.writes) == 1
             await until(lambda: east.condition("Ready"), lambda found: found == ("True", "Ready"))
+
+
+async def test_a_gateway_that_answers_again_is_followed_again_at_once() -> None:
+    east, west, way = await source(), await target(*web(1)), Way()
+    await west.create(GRANTS, grant())
+    await east.create(LINKS, link())
+    async with offering(west, way) as there, controlling(east, catalogue=way) as here:
+        await settled(east, mirrored(1))
+        here.air.dead.add("203.0.113.9")
+        del way.controllers[west.name]
+        await asyncio.sleep(QUARTER)
+        assert await east.condition("Connected") == ("False", "Unreachable")
+        here.air.dead.clear()
+        way.controllers[west.name] = there.controller
+        await until(
+            lambda: east.condition("Connected"),
+            lambda found: found == ("True", "Connected"),
+            within=PERIOD * (1 + JITTER) + 2,
+        )
 
 
 async def test_new_connections_cost_no_write_and_neither_does_a_restart() -> None:

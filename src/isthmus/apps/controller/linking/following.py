@@ -7,7 +7,7 @@ was known. Only when no connection can be had does the link say so, and nothing 
 import asyncio
 import logging
 from collections import Counter
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import assert_never
 
@@ -59,6 +59,7 @@ class Following:
         self._connection: asyncio.Timeout | None = None
         self._since = outside.clock.now()
         self._steady_at = 0.0
+        self._hurried = asyncio.Event()  # set between a word that the gateway is back and a try
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -74,19 +75,33 @@ class Following:
         if self._followed is not None and (target.rival or self._followed != wanted):
             self._begin_anew()
 
+    def hurry(self) -> None:
+        """Take in that the gateway answers again, so that waiting has no more sense."""
+        self._hurried.set()
+
     async def _keep_following(self) -> None:
         clock, retries = self._outside.clock, Retries(BACKOFF, self._outside.random)
         while True:
-            began = clock.now()
+            began, is_back = clock.now(), self._hurried.is_set()
+            self._hurried.clear()
+            if is_back:
+                retries.reset()
             if self._target.contact.connected is False:
-                self._steady_at = began + STEADY
+                # That the trouble is over somebody else has seen, too, if the gateway is back.
+                self._steady_at = began if is_back else began + STEADY
             try:
                 await self._follow()
             except IsthmusError as error:
                 self._fail(error)
             if clock.now() - began >= HEALTHY:
                 retries.reset()
-            await clock.sleep(retries.failed())
+            await self._rest(retries.failed())
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait before the next try, but not for longer than the gateway is away."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurried.wait()
 
     async def _follow(self) -> None:
         """Follow the catalogue over one connection."""

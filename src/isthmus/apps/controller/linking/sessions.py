@@ -35,7 +35,7 @@ class Sessions:
     """Starts, refreshes and ends sessions as links come, change and go."""
 
     def __init__(self, state: State, outside: Outside, config: Config) -> None:
-        self.probes = Probes()
+        self.probes = Probes(self._returned)
         self._state = state
         self._outside = outside
         self._config = config
@@ -64,6 +64,12 @@ class Sessions:
                 self._end_unwanted()
                 for target in self._state.targets.values():
                     self._attend(target, group.create_task)
+
+    def _returned(self, cluster: str) -> None:
+        """Take in that a gateway answers again. Only a catalogue is read by way of it."""
+        session = self.by_cluster.get(cluster)
+        if isinstance(session, Following):
+            session.hurry()
 
     def _end_unwanted(self) -> None:
         for uid, running in list(self._running.items()):
