@@ -244,6 +244,10 @@ def test_help_shows_how_to_type_it(command: str, capsys: pytest.CaptureFixture[s
     "arguments",
     [
         ["check", "--wait", "soon"],
+        ["check", "--wait", "nan"],
+        ["check", "--wait", "inf"],
+        ["check", "--wait", "-1"],
+        ["why", "web", "-n", "ÜÜ"],
         ["check", "-o", "xml"],
         ["why"],
         ["why", "web", "--account", "curl"],

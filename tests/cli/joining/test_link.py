@@ -46,6 +46,24 @@ async def test_the_link_leads_to_the_gateway_of_the_cluster_it_is_printed_in(
         assert json.loads(capsys.readouterr().out) == yaml.safe_load(GOLDEN)
 
 
+async def test_a_cluster_is_not_linked_to_itself(tmp_path: Path, capsys: Printed) -> None:
+    async with desk(tmp_path) as here:
+        assert await here.run(*WEST, "--apply", "--from", "west") == 1
+        said = "isthmus: the contexts west and west lead to the same cluster\n"
+        assert capsys.readouterr().err == said
+        assert await here.west.get(LINKS, "west") is None
+
+
+async def test_who_may_not_see_which_clusters_they_are_links_them_all_the_same(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with desk(tmp_path) as here:
+        links = rule("isthmus.dev", "links", "get", "list", "patch", "create")
+        await here.become(here.east, links)
+        assert await here.run(*WEST, "--apply", "--from", "east") == 0
+        assert capsys.readouterr().out == "link.isthmus.dev/west created in east\n"
+
+
 async def test_settings_come_from_files_and_words(tmp_path: Path, capsys: Printed) -> None:
     values = tmp_path / "values.yaml"
     values.write_text("probe: {period: 1s}\ngateway: {port: 443}\n")

@@ -75,6 +75,19 @@ async def test_without_a_controller_it_ends_with_the_way_out() -> None:
         await work.wait(5)
 
 
+async def test_what_is_waited_for_when_no_mirror_is_left_is_said() -> None:
+    east, _ = await joined(*web(1))
+    finalizers = [*(await east.link())["metadata"]["finalizers"], "example.com/backup"]
+    await east.edit(LINKS, "west", {"metadata": {"finalizers": finalizers}})
+    for one in await east.mirrors():
+        await east.delete(SERVICES, one)
+    work, lines = unlinking(east)
+    names = ", ".join(finalizers)
+    with pytest.raises(StillThere, match=r"being deleted, with 2 finalizers \(.*\) left; "):
+        await work.wait(5)
+    assert lines == [f"waiting for the controller: 2 finalizers ({names}) left\n"]
+
+
 async def test_force_removes_what_the_controller_would_and_nothing_else() -> None:
     east, before = await joined(*web(3))
     work, _ = unlinking(east)

@@ -175,6 +175,7 @@ async def test_what_is_not_asked_for_is_left_out(tmp_path: Path, capsys: Printed
             ("-n kube-system", 0, 0),
             ("--link west", 0, 4),
             ("--link north", 2, 0),  # which has a Grant
+            ("--exports --mirrors", 2, 4),
         ):
             assert await here.run("services", "-o", "json", *words.split()) == 0
             printed = capsys.readouterr()
@@ -202,6 +203,7 @@ async def test_mistakes_are_named(tmp_path: Path, capsys: Printed) -> None:
             ("-n a -A", 2, "exclude each other"),
             ("--link south", 1, "neither a Link nor a Grant for south here; known are: none"),
             ("--context none", 1, "there is no context none"),
+            ("-n ÜÜ", 2, "'ÜÜ' is not the name of a namespace"),
         ):
             assert await here.run("services", *words.split()) == code
             printed = capsys.readouterr()

@@ -8,11 +8,13 @@ import msgspec
 import pytest
 import yaml
 
-from isthmus.cli.looking import statviews
+from isthmus.cli.looking import known, statviews
 from isthmus.cli.looking.golden import Line
 from isthmus.cli.looking.sampling import Wanted, sampled
 from isthmus.embedded.faults.effects import failing
 from isthmus.kube.errors import Forbidden, Unreachable
+from isthmus.model.objects import Key
+from tests.apps.clusters import LINKS, PLAIN_NAMESPACES, SERVICES, exported, link
 from tests.cli.joining.desk import rule
 from tests.cli.looking.stage import Printed, Stage, page, stage
 
@@ -209,6 +211,48 @@ async def test_where_no_proxy_runs_that_is_said(tmp_path: Path, capsys: Printed)
         assert "namespace other" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("nosuch", "no Service nosuch is exported or imported here; known are: shop/fresh"),
+        ("default/fresh", "no Service default/fresh is exported or imported here; known are: "),
+        ("--link nosuch", "there is no Link nosuch in this cluster; known are: north"),
+    ],
+)
+async def test_what_is_not_there_is_not_shown_as_if_nothing_happened_to_it(
+    words: str, said: str, tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        await fresh(here)
+        assert await here.run("stat", *words.split()) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+
+
+@pytest.mark.parametrize("words", ["fresh", "shop/fresh", "--link north", "--link west web-west"])
+async def test_what_has_carried_nothing_yet_is_there_all_the_same(
+    words: str, tmp_path: Path
+) -> None:
+    async with stage(tmp_path) as here:
+        await fresh(here)
+        assert await here.run("stat", "--total", *words.split()) == 0
+
+
+async def fresh(here: Stage) -> None:
+    """Proxies that have counted for others, an export and a Link."""
+    await at_their_end(here)
+    await here.east.create(PLAIN_NAMESPACES, {"metadata": {"name": "shop"}})
+    await here.east.create(SERVICES, exported("fresh", namespace="shop"))
+    await here.east.create(LINKS, link("north"))
+
+
+def test_an_error_lists_no_more_than_can_be_read() -> None:
+    keys = {Key("shop", f"web-{number:02}") for number in range(12)}
+    said = str(known.unknown(Line("", "", "", "nosuch"), keys))
+    assert said.endswith("shop/web-08, shop/web-09 and 2 more, see `isthmus services -A`")
+
+
 async def test_mistakes_are_named(tmp_path: Path, capsys: Printed) -> None:
     async with stage(tmp_path) as here:
         for words, code, said in (
@@ -217,6 +261,9 @@ async def test_mistakes_are_named(tmp_path: Path, capsys: Printed) -> None:
             ("--window 2h", 2, "from 100ms to 1h"),
             ("--direction up", 2, "'in', 'out'"),
             ("--context none", 1, "there is no context none"),
+            ("a/b/c", 2, "'a/b/c' is neither a name nor namespace/name"),
+            ("/a", 2, "'/a' is neither a name nor namespace/name"),
+            ("a/", 2, "'a/' is neither a name nor namespace/name"),
         ):
             assert await here.run("stat", *words.split()) == code
             assert said in capsys.readouterr().err

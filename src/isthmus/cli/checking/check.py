@@ -1,5 +1,6 @@
 """``isthmus check``: what can be typed."""
 
+import math
 import sys
 
 import click
@@ -7,6 +8,16 @@ import click
 from isthmus.cli import options
 from isthmus.cli.exits import FAILED
 from isthmus.cli.where import Where
+
+
+def _patience(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise click.BadParameter(f"{text!r} is not a number of seconds")
+    return found
 
 
 @click.command()
@@ -17,7 +28,7 @@ from isthmus.cli.where import Where
 @click.option(
     "--wait",
     "patience",
-    type=click.FloatRange(min=0),
+    type=_patience,
     metavar="SECONDS",
     default=0.0,
     help="Try again until all is well, for so long.",

@@ -13,7 +13,7 @@ from isthmus.cli.joining import documents, verdicts
 from isthmus.cli.joining.gateway import Said, reached
 from isthmus.cli.joining.granting import as_asked
 from isthmus.cli.joining.scope import Scope
-from isthmus.cli.joining.sides import NotNow, Side, Unfit, about
+from isthmus.cli.joining.sides import NotNow, Side, Unfit, about, require_two
 from isthmus.cli.joining.verdicts import Verdict
 from isthmus.cli.permissions import APPLY, lacking
 from isthmus.cli.progress import Progress
@@ -107,8 +107,7 @@ async def rehearse(source: End, target: End, wish: Wish) -> list[Step]:
 def check(one: End, other: End) -> None:
     """Raise unless these can be two clusters of one mesh."""
     a, b = one.side, other.side
-    if a.uid == b.uid:
-        raise Unfit(f"the contexts {a.context} and {b.context} lead to the same cluster")
+    require_two((a.context, b.context), (a.uid, b.uid))
     if one.name == other.name:
         raise Unfit(
             f"{a.context} and {b.context} are both called {one.name}; the name stands in "

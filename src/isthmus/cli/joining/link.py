@@ -51,7 +51,7 @@ def link(where: Where, /, output: str, **given: Json) -> None:
     if not is_applied:
         click.echo(render.manifests([made], output), nl=False)
         return
-    change = asyncio.run(_applied(where.at(source), made, force))
+    change = asyncio.run(_applied(where, where.at(source), made, force))
     click.echo(f"{change} {change.outcome} in {source}")
 
 
@@ -64,16 +64,32 @@ async def _linked(
         return await linking.link(client, cluster, namespace, gateway, settings)
 
 
-async def _applied(where: Where, made: JsonObject, force: bool) -> "Change":
+async def _applied(target: Where, source: Where, made: JsonObject, force: bool) -> "Change":
     from isthmus.cli.applying import applied
     from isthmus.cli.installation import require_kinds
-    from isthmus.cli.joining.sides import about
+    from isthmus.cli.joining.sides import about, label, require_two
     from isthmus.kube.plain import KINDS
 
-    with about(str(where.context)):
-        async with where.connected() as client:
+    there, here = label(target, None), str(source.context)
+    with about(there):
+        target_uid = await _uid(target)
+    with about(here):
+        require_two((here, there), (await _uid(source), target_uid))
+        async with source.connected() as client:
             await require_kinds(client)
             return await applied(client, KINDS["Link"], made, force=force)
+
+
+async def _uid(where: Where) -> str:
+    """Return by what a cluster is known; nothing where we may not look."""
+    from isthmus.cli.installation import cluster_uid
+    from isthmus.kube.errors import Forbidden, NotFound
+
+    async with where.connected() as client:
+        try:
+            return await cluster_uid(client)
+        except (Forbidden, NotFound):
+            return ""
 
 
 @click.command()

@@ -47,6 +47,12 @@ def about(context: str) -> Iterator[None]:
         raise Unfit(f"{context}: {error}") from error
 
 
+def require_two(contexts: tuple[str, str], uids: tuple[str, str]) -> None:
+    """Raise :class:`Unfit` if two contexts lead to one cluster; a UID is empty if not known."""
+    if uids[0] and uids[0] == uids[1]:
+        raise Unfit(f"the contexts {' and '.join(contexts)} lead to the same cluster")
+
+
 def label(where: Where, context: str | None) -> str:
     """Return how a person calls the cluster of a context, be none named."""
     return context or where.context or "the current context"

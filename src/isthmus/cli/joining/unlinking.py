@@ -91,19 +91,24 @@ class Unlinking:
         return found if found.uid == link.uid else None
 
     async def _wait(self, link: Link, deadline: float) -> None:
-        while await self._found(link) is not None:
-            left = await self._left(link.uid)
+        while (found := await self._found(link)) is not None:
+            left = await self._left(found)
             if self.clock.now() >= deadline:
                 raise StillThere(
                     f"{self} is being deleted, with {left} left; is a controller running here? If "
-                    "there is none any more, --force removes them in its place"
+                    "there is none any more, --force removes what it would"
                 )
             self.progress.waiting(f"waiting for the controller: {left} left")
             await self.clock.sleep(PAUSE)
 
-    async def _left(self, uid: str) -> str:
+    async def _left(self, link: Link) -> str:
+        """Return what keeps a Link from going: its mirrors, then who has asked to be waited for."""
         found = await self.client.list(SERVICES, MIRRORS)
-        return _counted(sum(owner(one.metadata) == uid for one in found.objects), "mirror")
+        mirrors = sum(owner(one.metadata) == link.uid for one in found.objects)
+        if mirrors:
+            return _counted(mirrors, "mirror")
+        names = link.metadata.finalizers
+        return f"{_counted(len(names), 'finalizer')} ({', '.join(names)})" if names else "nothing"
 
     async def _cleared(self, uid: str) -> int:
         """Delete all that is left of the Link; return how much that was."""

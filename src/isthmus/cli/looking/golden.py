@@ -136,6 +136,11 @@ def summed(pods: Iterable[Numbers]) -> Numbers:
     return total
 
 
+def lines(numbers: Numbers) -> frozenset[Line]:
+    """Return all that is counted for."""
+    return frozenset(map(_line, numbers))
+
+
 def traffic(numbers: Numbers, only: Line = ANY, *, by_link: bool = False) -> tuple[Traffic, ...]:
     """Return the traffic of services, or of links, in order; ``only`` of what it names."""
     found: dict[Line, dict[tuple[int, str], float]] = {}

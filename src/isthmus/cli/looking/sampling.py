@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from isthmus.cli.looking import golden, ours
+from isthmus.cli.looking import golden, known, ours
 from isthmus.cli.looking.exposition import Numbers
 from isthmus.cli.looking.golden import ANY, Denial, Line, Traffic
 from isthmus.cli.looking.ours import Page, Readings
@@ -41,15 +41,17 @@ async def sampled(
     """Read all proxies, and again after a while; ``waiting`` hears how long that is."""
     proxies = await ours.running(client, wanted.namespace, "egress", "gateway")
     first = _some(await ours.read(client, proxies, PAGE, clock))
+    counted = {line for one in first.readings for line in golden.lines(one.numbers)}
+    await known.require(client, wanted.only, counted)
     if wanted.seconds is None:
         numbers = golden.summed(one.numbers for one in first.readings)
         return _sample(numbers, wanted, first.unread)
     waiting(wanted.seconds)
     await clock.sleep(wanted.seconds)
-    known = {one.pod: one for one in first.readings}
-    second = _some(await ours.read(client, tuple(known), PAGE, clock))
+    before = {one.pod: one for one in first.readings}
+    second = _some(await ours.read(client, tuple(before), PAGE, clock))
     numbers = golden.summed(
-        golden.rates(known[one.pod].numbers, one.numbers, one.at - known[one.pod].at)
+        golden.rates(before[one.pod].numbers, one.numbers, one.at - before[one.pod].at)
         for one in second.readings
     )
     return _sample(numbers, wanted, (*first.unread, *second.unread))

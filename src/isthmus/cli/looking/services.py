@@ -12,16 +12,22 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("-n", "--namespace", metavar="NAME", help="Of the Services; else the context's.")
+@click.option(
+    "-n",
+    "--namespace",
+    type=options.inside,
+    metavar="NAME",
+    help="Of the Services; else the context's.",
+)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Of all namespaces.")
 @click.option(
     "--link", metavar="CLUSTER", shell_complete=completing.links, help="Shared with it only."
 )
-@click.option("--exports", "part", flag_value="exports", help="What this cluster exports only.")
-@click.option("--mirrors", "part", flag_value="mirrors", help="What it imports only.")
+@click.option("--exports", is_flag=True, help="What this cluster exports.")
+@click.option("--mirrors", is_flag=True, help="What it imports; without either flag, both.")
 @options.data
 @click.pass_obj
-def services(where: Where, /, part: str | None, output: str, **chosen: object) -> None:
+def services(where: Where, /, output: str, **chosen: object) -> None:
     """Show what is exported and imported.
 
     To whom, how ready it is, and why it is refused where it is. Exports are offered or refused.
@@ -40,12 +46,13 @@ def services(where: Where, /, part: str | None, output: str, **chosen: object) -
 
     if chosen["namespace"] and chosen["all_namespaces"]:
         raise click.UsageError("-n and -A exclude each other")
+    exports, mirrors = bool(chosen["exports"]), bool(chosen["mirrors"])
     inside = chosen["namespace"] or ("" if chosen["all_namespaces"] else where.access().namespace)
     wanted = Wanted(
         namespace=str(inside),
         link=str(chosen["link"] or ""),
-        exports=part != "mirrors",
-        mirrors=part != "exports",
+        exports=exports or not mirrors,
+        mirrors=mirrors or not exports,
     )
     found = asyncio.run(_looked(where, wanted))
     for link, more in found.unnamed:

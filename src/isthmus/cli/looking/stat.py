@@ -7,6 +7,7 @@ import click
 
 from isthmus.cli import completing, options
 from isthmus.cli.where import Where
+from isthmus.model.syntax import is_dns_label
 
 if TYPE_CHECKING:
     from isthmus.cli.looking.sampling import Sample, Wanted
@@ -21,8 +22,16 @@ def _window(text: str) -> float:
     return found
 
 
+def _named(text: str) -> tuple[str, str]:
+    """Read a namespace, which may be left out, and a name."""
+    namespace, slash, name = text.rpartition("/")
+    if not is_dns_label(name) or (slash and not is_dns_label(namespace)):
+        raise click.BadParameter(f"{text[:127]!r} is neither a name nor namespace/name")
+    return namespace, name
+
+
 @click.command()
-@click.argument("service", required=False, metavar="[SERVICE]")
+@click.argument("service", type=_named, required=False, metavar="[SERVICE]")
 @click.option(
     "--link", metavar="CLUSTER", shell_complete=completing.links, help="Of one link only."
 )
@@ -46,7 +55,7 @@ def _window(text: str) -> float:
 @options.data
 @options.namespace
 @click.pass_obj
-def stat(where: Where, /, service: str | None, **chosen: object) -> None:
+def stat(where: Where, /, service: tuple[str, str] | None, **chosen: object) -> None:
     """Show the traffic of links and services.
 
     How many requests, how many of them succeed and how long they take; connections and bytes;
@@ -68,7 +77,7 @@ def stat(where: Where, /, service: str | None, **chosen: object) -> None:
     from isthmus.cli.looking.golden import Line
     from isthmus.cli.looking.sampling import Wanted
 
-    namespace, _, name = (service or "").rpartition("/")
+    namespace, name = service or ("", "")
     wanted = Wanted(
         namespace=str(chosen["namespace"]),
         seconds=None if chosen["total"] else float(str(chosen["window"])),
