@@ -1,25 +1,18 @@
 """YAML whose every value knows where it stands, so that a mistake can be named and mended.
 
-The text of a kubeconfig holds secrets and may come from a stranger. Values are therefore built
-from the parser's events: nothing is resolved but null, true and false, nothing is expanded, depth
-is bounded, and no error quotes what it found unless the caller says that it may.
+The text of a kubeconfig holds secrets and may come from a stranger: nothing is resolved but null,
+true and false, and no error quotes what it found unless the caller says that it may.
 """
 
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
-
-import yaml
 
 from isthmus.kube.errors import BadConfig
-from isthmus.model.wire import Json, JsonObject
-
-DEEPEST = 32  # levels; a kubeconfig has six, and what exec plugins add is small
-MOST = 100_000  # values; enough for thousands of clusters, and read within a second
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times as fast
-CONSTANTS: Mapping[str, Json] = {"": None, "~": None, "null": None, "true": True, "false": False}
+from isthmus.model import yamls
+from isthmus.model.wire import Json
+from isthmus.model.yamls import BadYaml, Taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +124,11 @@ def parse(raw: bytes, file: str, *, aliases: bool) -> Field:
         raise place.wrong("not text in UTF-8; is this a kubeconfig?") from None
     if not text.strip():
         raise place.wrong("the file is empty; is this the right one?")
+    taken = Taken("a kubeconfig", yamls.constant, aliases)
     try:
-        value = _Builder(text, place, aliases).document()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise place.wrong(f"not valid YAML{where}") from None
-    except yaml.YAMLError:
-        raise place.wrong("not valid YAML: it holds characters that YAML does not allow") from None
+        value = yamls.read(text, taken)
+    except BadYaml as error:
+        raise place.wrong(str(error)) from None
     if not isinstance(value, dict):
         raise place.wrong(f"expected a mapping, found {_kind(value)}; is this a kubeconfig?")
     return Field(place, value)
@@ -151,67 +141,6 @@ def shown(text: str) -> str:
     """
     cut = text if len(text) <= 80 else f"{text[:27]}...{text[-50:]}"
     return cut if cut.isprintable() else ascii(cut)
-
-
-class _Builder:
-    def __init__(self, text: str, place: Place, aliases: bool) -> None:
-        self._events = yaml.parse(text, Loader=LOADER)
-        self._place = place
-        self._aliases = aliases
-        self._anchors: dict[str, Json] = {}
-        self._values = 0
-
-    def document(self) -> Json:
-        value: Json = None
-        documents = 0
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    self._refuse(event, "a second document starts; a kubeconfig is a single one")
-                value = self._value(next(self._events), 0)
-        return value
-
-    def _value(self, event: yaml.Event, depth: int) -> Json:
-        self._values += 1
-        if depth > DEEPEST or self._values > MOST:
-            self._refuse(event, "nested too deeply, or too many values, for a kubeconfig")
-        if isinstance(event, yaml.AliasEvent):
-            if not self._aliases:
-                self._refuse(event, "YAML aliases are not allowed here; write the value out")
-            if event.anchor not in self._anchors:
-                self._refuse(event, "an alias for something that comes later or not at all")
-            return self._anchors[event.anchor]
-        value = self._built(event, depth)
-        anchor = getattr(event, "anchor", None)
-        if anchor is not None:
-            self._anchors[anchor] = value
-        return value
-
-    def _built(self, event: yaml.Event, depth: int) -> Json:
-        if isinstance(event, yaml.ScalarEvent):
-            plain = event.implicit[0]
-            return CONSTANTS.get(event.value, event.value) if plain else event.value
-        if isinstance(event, yaml.SequenceStartEvent):
-            return [self._value(each, depth + 1) for each in self._until(yaml.SequenceEndEvent)]
-        built: JsonObject = {}
-        for each in self._until(yaml.MappingEndEvent):
-            if not isinstance(each, yaml.ScalarEvent):
-                self._refuse(each, "the name of a field must be text")
-            if each.value in built:
-                self._refuse(each, f"the field {shown(each.value)} is set twice")
-            built[each.value] = self._value(next(self._events), depth + 1)
-        return built
-
-    def _until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
-        for event in self._events:
-            if isinstance(event, end):
-                return
-            yield event
-
-    def _refuse(self, event: yaml.Event, problem: str) -> NoReturn:
-        mark = event.start_mark
-        raise self._place.wrong(f"line {mark.line + 1}: {problem}" if mark else problem)
 
 
 def _kind(value: Json) -> str:

@@ -14,6 +14,7 @@ from isthmus.model.names import CONTROLLER, GATEWAY
 from isthmus.model.objects import Key
 from tests.apps.clusters import LINKS, PLAIN_DEFINITIONS
 from tests.cli.joining.desk import desk, give_address, rule
+from tests.model.test_yamls import BOMB
 from tests.support.kubectl import Kubectl, found
 
 pytestmark = pytest.mark.sockets
@@ -157,10 +158,14 @@ def test_mistakes_are_named_before_any_cluster_is_asked(
 @pytest.mark.parametrize(
     "text, complaint",
     [
-        ("a: [", "is not YAML in line 1"),
+        ("a: b: c", "values.yaml: not valid YAML at line 1, column 5"),
+        (BOMB.replace("a9", "gateway"), "values.yaml: line 6: nested too deeply, or too many"),
+        ("probe: {}\nprobe: {}", "values.yaml: line 2: the field probe is set twice"),
+        ("probe: {}\n---\nprobe: {}", "values.yaml: line 2: a second document starts"),
+        ("probe: !x {}", "values.yaml: line 1: the tag !x is not taken"),
         ("- a", "holds no fields"),
         ("", "holds no fields"),
-        ("\0", "is not YAML"),
+        ("\0", "not valid YAML"),
     ],
 )
 def test_a_file_that_is_something_else(

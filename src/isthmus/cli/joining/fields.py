@@ -1,12 +1,10 @@
 """Options about what Links and Grants say, and what they are read into."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from isthmus.model.errors import Permanent
 from isthmus.model.wire import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -15,12 +13,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 
-LARGEST = 1 << 20  # bytes of a file of fields
 FILE = click.Path(dir_okay=False, allow_dash=True)
-
-
-class Unreadable(Permanent):
-    """A file that cannot be read, or is not what it should be. Names it, and the place."""
 
 
 def _all(options: Iterable[Callable[[F], F]]) -> Callable[[F], F]:
@@ -112,26 +105,13 @@ def read_gateway(options: dict[str, Json], settings: JsonObject, prefix: str = "
 
 def read_document(file: str) -> JsonObject:
     """Read the one mapping that is in a YAML file; - is standard input."""
-    import sys
-
-    import yaml
+    from isthmus.cli import handed
+    from isthmus.model import yamls
 
     try:
-        if file == "-":
-            raw = sys.stdin.buffer.read(LARGEST + 1)
-        else:
-            with Path(file).open("rb") as opened:
-                raw = opened.read(LARGEST + 1)
-    except OSError as error:
-        raise Unreadable(f"{file} cannot be read: {error.strerror}") from None
-    if len(raw) > LARGEST:
-        raise Unreadable(f"{file} is larger than {LARGEST} bytes")
-    try:
-        found = yaml.safe_load(raw)
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark is not None else ""
-        raise Unreadable(f"{file} is not YAML{where}") from None
+        found = yamls.read(handed.text(file), yamls.Taken("a file of fields", yamls.scalar))
+    except yamls.BadYaml as error:
+        raise handed.Unreadable(f"{file}: {error}") from None
     if not isinstance(found, dict):
-        raise Unreadable(f"{file} holds no fields")
+        raise handed.Unreadable(f"{file} holds no fields")
     return found
