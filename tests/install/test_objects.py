@@ -262,9 +262,10 @@ def test_what_was_chosen_for_pods_is_in_them() -> None:
 
 
 def test_papers_are_there_if_they_were_given() -> None:
-    assert not [one for one in made() if one["kind"] in ("Secret", "ConfigMap")]
+    papers = {names.TRUST, names.ISSUER}
+    assert not [one for one in made() if one["metadata"]["name"] in papers]
     found = made("trust.anchors=A", "trust.issuer.certificate=B", "trust.issuer.key=C")
-    assert chosen(found, "ConfigMap")["data"] == {names.ANCHORS: "A"}
+    assert chosen(found, "ConfigMap", names.TRUST)["data"] == {names.ANCHORS: "A"}
     secret = chosen(found, "Secret")
     assert secret["metadata"]["name"] == names.ISSUER
     assert secret["data"] == {"tls.crt": "Qg==", "tls.key": "Qw=="}

@@ -26,6 +26,7 @@ from isthmus.install.values import (
     Values,
     parse,
 )
+from tests.model.test_yamls import BOMB
 
 WEST = Values(cluster_name="west")
 ENTRIES = tuple(keys.entries(Values))
@@ -156,6 +157,12 @@ def test_words_win_over_files() -> None:
         ("=1", "'=1' is not of the form key=value"),
         ("ha=maybe", "ha: 'maybe' is not true or false"),
         ("controller.workers=many", "controller.workers: 'many' is not a whole number from 1"),
+        (f"gateway.replicas={10**20}", f"'{10**20}' is not a whole number from 1 to 1000 or null"),
+        ("egress.replicas=1001", "'1001' is not a whole number from 1 to 1000 or null"),
+        ("egress.concurrency=1001", "'1001' is not a whole number from 1 to 1000"),
+        ("egress.drain=86401", "egress.drain: '86401' is not a whole number from 0 to 86400"),
+        ("egress.linger=-1", "egress.linger: '-1' is not a whole number from 0 to 86400"),
+        (f"runAsUser={2**31}", "is not a whole number from 1 to 2147483647 or null"),
         ("controller.workers=0", "controller.workers: '0' is not a whole number from 1"),
         ("gateway.service.port=65536", "'65536' is not a whole number from 1 to 65535"),
         (
@@ -186,8 +193,12 @@ def test_a_node_port_needs_a_service_that_has_one() -> None:
 @pytest.mark.parametrize(
     "text, wrong",
     [
-        ("a: [", "a.yaml, line 1: this is not YAML"),
-        ("a: 2001-99-99", "a.yaml: this is not YAML"),
+        ("a: b: c", "a.yaml: not valid YAML at line 1, column 5"),
+        ("a: 2001-99-99", "a.yaml: there is no key 'a'"),
+        (BOMB.replace("a9", "localCidrs"), "a.yaml: line 6: nested too deeply, or too many values"),
+        ("ha: true\nha: false", "a.yaml: line 2: the field ha is set twice"),
+        ("ha: true\n---\nha: true", "a.yaml: line 2: a second document starts; a file of values"),
+        ("ha: !maybe true", "a.yaml: line 1: the tag !maybe is not taken"),
         ("- a", "a.yaml: expected keys with values"),
         ("controller: {replica: 2}", "a.yaml: there is no key 'controller.replica'"),
         ("controller: 3", "a.yaml: controller is a group of keys, not 3"),

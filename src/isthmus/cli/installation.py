@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from isthmus.install.parts import ISTHMUS, PART_OF
 from isthmus.kube.client import Client
 from isthmus.kube.errors import Forbidden, NotFound
 from isthmus.kube.plain import KINDS
-from isthmus.kube.resources import LINKS, NAMESPACES, SERVICES
+from isthmus.kube.requests import Selection
+from isthmus.kube.resources import LINKS, NAMESPACES, SERVICES, Resource
 from isthmus.model.errors import Permanent
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.names import CONTROLLER, GATEWAY
 from isthmus.model.objects import Key, Service
-from isthmus.model.wire import JsonObject
+from isthmus.model.wire import Json, JsonObject
 
 NAMESPACE = "isthmus"  # unless somebody has chosen another
 
@@ -77,6 +79,27 @@ async def installed(client: Client, namespace: str) -> Installation:
         return Installation()
 
 
+async def homes(client: Client) -> tuple[str, ...]:
+    """Return the namespaces in which controllers are installed; more than one get in each other's
+    way. Whoever may not list Deployments everywhere is told by the controller's rights."""
+    try:
+        ours = Selection(labels=f"{PART_OF}={ISTHMUS}")
+        found = (await client.list(KINDS["Deployment"], ours)).objects
+    except Forbidden:
+        try:
+            return holders(await client.get(KINDS["ClusterRoleBinding"], Key("", CONTROLLER)))
+        except NotFound:
+            return ()
+    made = (one["metadata"] for one in found)
+    return tuple(sorted(one["namespace"] for one in made if one["name"] == CONTROLLER))
+
+
+def holders(binding: JsonObject) -> tuple[str, ...]:
+    """Return the namespaces whose controllers a binding gives rights in the whole cluster."""
+    subjects = binding.get("subjects") or ()
+    return tuple(one["namespace"] for one in subjects if one.get("namespace"))
+
+
 async def gateway_service(client: Client, namespace: str) -> Service | None:
     """Return the Service of the gateway; None if there is none, or none that we may see."""
     try:
@@ -90,14 +113,15 @@ async def cluster_uid(client: Client) -> str:
     return (await client.get(NAMESPACES, Key("", "kube-system"))).metadata.uid
 
 
-async def require_kinds(client: Client) -> None:
-    """Raise :class:`NotInstalled` unless the cluster knows Links, and with them Grants."""
+async def require_kinds(client: Client, needed: Resource[Json] = LINKS) -> None:
+    """Raise :class:`NotInstalled` unless the cluster knows a kind of ours."""
     try:
-        async for _ in client.pages(LINKS, limit=1):
+        async for _ in client.pages(needed, limit=1):
             return
     except NotFound as error:
         raise NotInstalled(
-            "this cluster knows no Links: Isthmus is not installed in it; see `isthmus install`"
+            f"this cluster knows no {needed.kind}s: Isthmus is not installed in it, or not all of "
+            "it; `isthmus install --apply` brings what is missing, and its --help tells the rest"
         ) from error
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
-import yaml
 
 from isthmus.install import keys
 from isthmus.install.keys import Entry
+from isthmus.model import yamls
 from isthmus.model.errors import Permanent
 from isthmus.model.wire import Json, JsonObject
 
@@ -37,6 +37,31 @@ def merged(kind: type[msgspec.Struct], sets: Iterable[str], files: Mapping[str, 
     return document
 
 
+def chosen(values: msgspec.Struct) -> JsonObject:
+    """Return the document that says what of ``values`` is not by default, and nothing else; put on
+    the defaults, it makes the same values again."""
+    return _differing(msgspec.to_builtins(values), msgspec.to_builtins(type(values)()))
+
+
+def _differing(said: JsonObject, default: JsonObject) -> JsonObject:
+    found: JsonObject = {}
+    for key in sorted({*said, *default}):
+        ours, theirs = said.get(key), default.get(key)  # null takes out what a default has
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            if inner := _differing(ours, theirs):
+                found[key] = inner
+        elif ours != theirs:
+            found[key] = ours
+    return found
+
+
+def at(document: Json, path: str) -> Json:
+    """Return what stands at ``path``; None if nothing does."""
+    for step in path.split("."):
+        document = document.get(step) if isinstance(document, dict) else None
+    return document
+
+
 def converted(document: JsonObject, kind: type[S]) -> S:
     """Return the document as values."""
     try:
@@ -45,17 +70,15 @@ def converted(document: JsonObject, kind: type[S]) -> S:
         path = str(error).rpartition("`$.")[2].removesuffix("`").partition("[")[0]
         known = keys.found(kind, path)
         takes = known.takes if known else str(error).partition(" - at")[0]
-        value = _quoted(path, _at(document, path))
+        value = _quoted(path, at(document, path))
         raise BadValue(f"{path}: {value} is not {takes}") from None
 
 
 def _read(name: str, text: str) -> JsonObject:
     try:
-        said = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark else ""
-        raise BadValue(f"{name}{where}: this is not YAML") from error
+        said = yamls.read(text, yamls.Taken("a file of values", yamls.scalar))
+    except yamls.BadYaml as error:
+        raise BadValue(f"{name}: {error}") from None
     if said is None:
         return {}
     if not isinstance(said, dict):
@@ -138,12 +161,6 @@ def _unknown(kind: type[msgspec.Struct], path: str, where: str = "") -> BadValue
     near = " or ".join(keys.nearest(kind, path))
     hint = f"; did you mean {near}?" if near else "; `isthmus install --keys` lists all of them"
     return BadValue(f"{where}there is no key {_shown(path)}{hint}")
-
-
-def _at(document: Json, path: str) -> Json:
-    for step in path.split("."):
-        document = document.get(step) if isinstance(document, dict) else None
-    return document
 
 
 def _quoted(path: str, value: Json) -> str:

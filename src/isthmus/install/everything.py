@@ -1,6 +1,6 @@
 """All objects of an installation, in the order in which they are applied."""
 
-from isthmus.install import access, admission, network, papers, parts, workloads
+from isthmus.install import access, admission, memory, network, papers, parts, workloads
 from isthmus.install.definitions import definitions
 from isthmus.install.values import Issuer, Trust, Values
 from isthmus.model.wire import JsonObject
@@ -19,6 +19,7 @@ def objects(values: Values) -> list[JsonObject]:
         *(admission.policy(values) if values.admission_policy.enabled else ()),
         *(network.policies(values) if values.network_policy.enabled else ()),
         *papers.papers(values),
+        memory.memory(values),
         *network.services(values),
         *workloads.budgets(values),
         *workloads.deployments(values),

@@ -38,6 +38,12 @@ def inside(values: Values, name: str, of: str = "") -> JsonObject:
     return {"name": name, "namespace": values.namespace, "labels": labels(of or name)}
 
 
+def unclaimed(obj: JsonObject) -> JsonObject:
+    """The namespace without the label by which it would go with us: somebody else has made it."""
+    kept = {key: value for key, value in obj["metadata"]["labels"].items() if key != PART_OF}
+    return {**obj, "metadata": {**obj["metadata"], "labels": kept}}
+
+
 def namespace(values: Values) -> JsonObject:
     """The namespace, in which no pod can run that asks for more than the restricted profile."""
     profile = {

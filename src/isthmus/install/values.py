@@ -23,8 +23,10 @@ NAMESPACE = "isthmus"
 TOKEN_SECONDS = 3600  # a projected token's life; the kubelet replaces it long before its end
 AVAILABLE = 2  # replicas of each workload that --ha asks for
 
-Count = Annotated[int, Meta(ge=1)]
+# Beyond these there are only slips of the finger, which API servers or nodes would choke on.
+Count = Annotated[int, Meta(ge=1, le=1000)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
+User = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Quantities = Mapping[str, str | int]
 Texts = tuple[str, ...]
 
@@ -71,7 +73,7 @@ class Toleration(Group, frozen=True, kw_only=True, omit_defaults=True):
     operator: Literal["", "Equal", "Exists"] = ""
     value: str = ""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
 
 
 class Workload(Group, frozen=True, kw_only=True):
@@ -98,11 +100,15 @@ class Controller(Workload, frozen=True, kw_only=True):
 class Proxy(Workload, frozen=True, kw_only=True):
     concurrency: Annotated[Count, Meta(description="Threads that carry calls.")] = 2
     drain: Annotated[
-        int, Meta(ge=0, description="Seconds for callers to leave a pod that ends.")
+        int, Meta(ge=0, le=86400, description="Seconds for callers to leave a pod that ends.")
     ] = 30
     linger: Annotated[
         int,
-        Meta(ge=0, description="Of these: for those to come who have not heard that it ends."),
+        Meta(
+            ge=0,
+            le=86400,
+            description="Of these: for those to come who have not heard that it ends.",
+        ),
     ] = 15
 
 
@@ -215,7 +221,7 @@ class Values(Group, frozen=True, kw_only=True):
         Literal["json", "text"], Meta(description="For machines, or for people.")
     ] = "json"
     run_as_user: Annotated[
-        Count | None, Meta(description="User and group of all pods; null: whatever assigns one.")
+        User | None, Meta(description="User and group of all pods; null: whatever assigns one.")
     ] = 65532
     image: Image = Image()
     controller: Controller = Controller()
@@ -232,9 +238,17 @@ class Values(Group, frozen=True, kw_only=True):
 def parse(sets: Iterable[str] = (), files: Mapping[str, str] | None = None) -> Values:
     """Return the values of YAML ``files`` (text by name), in their order, and of ``key=value``
     words on top of them; raise :class:`BadValue`, naming the key."""
-    found = documents.merged(Values, sets, files or {})
-    values: Values = documents.converted(found, Values)
+    values = draft(sets, files or {})
     _check(values)
+    return values
+
+
+def draft(sets: Iterable[str], files: Mapping[str, str]) -> Values:
+    """The same, of which more is still to be said: each value is right, if not all of them
+    together."""
+    values: Values = documents.converted(documents.merged(Values, sets, files), Values)
+    if not is_dns_label(values.namespace):
+        raise BadValue(f"namespace: {values.namespace!r:.80} is not a DNS label")
     return values
 
 
@@ -244,8 +258,6 @@ def _check(values: Values) -> None:
         raise BadValue(
             "clusterName is missing: what other clusters call this one, as --cluster-name west"
         )
-    if not is_dns_label(values.namespace):
-        raise BadValue(f"namespace: {values.namespace!r:.80} is not a DNS label")
     try:
         trust_domain(values.cluster_name, values.mesh_domain)
     except NotAnIdentity as error:

@@ -31,6 +31,7 @@ TRUST = "isthmus-trust"  # a ConfigMap
 ANCHORS = "anchors.pem"  # its key
 TRUST_ROTATION = "isthmus-trust-rotation"  # a ConfigMap and a Lease, while anchors change
 TRUST_SEEN = "isthmus-trust-seen"  # a ConfigMap: who trusts whom by now, as each replica sees it
+VALUES = "isthmus-values"  # a ConfigMap: what was chosen about the installation
 
 LONGEST_LABEL = 63  # RFC 1123; also the longest name of a Service
 HASH_DIGITS = 8

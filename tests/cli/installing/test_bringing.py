@@ -22,6 +22,7 @@ from tests.apps.clusters import Place, VirtualClock, place
 from tests.support.transports import Canned, Intercepting
 
 DEFINITIONS = "/customresourcedefinitions/"
+MEMORY = "ConfigMap/isthmus-values"
 Answer = Callable[[Request], Awaitable[Response | None]]
 
 
@@ -63,7 +64,7 @@ async def test_what_was_created_is_unchanged_next_time_and_configured_when_it_di
     third = await bring(west, values("ha=true", "logLevel=debug"), note)
     changed = {name for name, outcome in third.items() if outcome == "configured"}
     names = ("controller", "gateway", "egress")
-    assert changed == {f"Deployment/isthmus-{name}" for name in names}
+    assert changed == {f"Deployment/isthmus-{name}" for name in names} | {MEMORY}
     budgets = {f"PodDisruptionBudget/isthmus-{name}" for name in names}
     assert {name for name, outcome in third.items() if outcome == "created"} == budgets
     fourth = await bring(west, values("admissionPolicy.enabled=false"))
@@ -82,6 +83,17 @@ async def test_a_namespace_that_others_make_must_be_there_before_anything_is_wri
     made = await west.get(KINDS["Namespace"], "isthmus")
     assert made is not None
     assert not [name for name in made["metadata"]["labels"] if "pod-security" in name]
+
+
+async def test_a_namespace_that_somebody_has_made_stays_theirs() -> None:
+    west = place("west")
+    await west.create(KINDS["Namespace"], {"metadata": {"name": "isthmus"}})
+    for expected in ("configured", "unchanged"):
+        assert (await bring(west, values()))["Namespace/isthmus"] == expected
+    made = await west.get(KINDS["Namespace"], "isthmus")
+    assert made is not None
+    assert "app.kubernetes.io/part-of" not in made["metadata"]["labels"]
+    assert made["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
 async def test_what_is_not_ours_is_not_removed() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from isthmus import __version__
 from isthmus.cli import main
 from isthmus.embedded.api.answers import Answer
 from isthmus.embedded.faults.rules import Serve
@@ -30,7 +31,7 @@ from tests.cli.installing.stage import stage
 Printed = pytest.CaptureFixture[str]
 sockets = pytest.mark.sockets
 SECRETS, DEPLOYMENTS = KINDS["Secret"], KINDS["Deployment"]
-NAMESPACES = KINDS["Namespace"]
+NAMESPACES, BINDINGS = KINDS["Namespace"], KINDS["ClusterRoleBinding"]
 
 
 def printed(capsys: Printed, *words: str) -> str:
@@ -73,6 +74,7 @@ def test_what_is_chosen_shows(capsys: Printed, tmp_path: Path) -> None:
         (["--cluster-name", "west", "--anchor", "/nowhere"], 1, "/nowhere/anchor.crt cannot be"),
         (["--cluster-name", "west", "--anchor", "a", "--issuer", "b"], 2, "--anchor issues and is"),
         (["--cluster-name", "west", "-o", "table"], 2, "'table' is not one of"),
+        (["--cluster-name", "west", "--reset-values"], 2, "--reset-values goes with --apply"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(
@@ -86,7 +88,14 @@ def test_a_file_that_is_no_text_is_refused(capsys: Printed, tmp_path: Path) -> N
     file = tmp_path / "values"
     file.write_bytes(b"\xff\xfe")
     assert main.run(["install", "--cluster-name", "west", "-f", str(file)]) == 1
-    assert capsys.readouterr().err == f"isthmus: {file}: this is not a text\n"
+    assert capsys.readouterr().err == f"isthmus: {file}: this is not a text in UTF-8\n"
+
+
+def test_a_file_that_is_too_large_is_refused(capsys: Printed, tmp_path: Path) -> None:
+    file = tmp_path / "values"
+    file.write_text("#" * ((1 << 20) + 1))
+    assert main.run(["install", "--cluster-name", "west", "-f", str(file)]) == 1
+    assert capsys.readouterr().err == f"isthmus: {file} is larger than 1048576 bytes\n"
 
 
 def test_every_key_is_shown(capsys: Printed, golden: Callable[[str, str], None]) -> None:
@@ -131,7 +140,7 @@ def test_with_an_anchor_the_issuer_is_among_the_manifests(capsys: Printed, tmp_p
     data = {key: b64decode(value) for key, value in secret["data"].items()}
     pair = read_pair(data["tls.crt"], data["tls.key"], "it")
     assert "issuer of west.isthmus" in pair.certificate.subject.rfc4514_string()
-    (config,) = [one for one in found if one["kind"] == "ConfigMap"]
+    config = next(one for one in found if one["metadata"]["name"] == "isthmus-trust")
     assert config["data"]["anchors.pem"] == (anchor / "anchor.crt").read_text()
 
 
@@ -215,6 +224,74 @@ async def test_a_cluster_keeps_its_name_and_its_anchor(tmp_path: Path, capsys: P
         assert main.run(["trust", "create", "--out", str(tmp_path / "other")]) == 0
         assert await here.install("--anchor", str(tmp_path / "other")) == 1
         assert "`isthmus trust rotate` replaces anchors" in capsys.readouterr().err
+
+
+@sockets
+async def test_what_was_chosen_is_remembered_until_something_else_is_said(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.run("install", "--apply") == 1
+        assert "clusterName is missing" in capsys.readouterr().err
+        chosen = ("--ha", "--set", "clusterDomain=w.example", "--set", "gateway.drain=60")
+        assert await here.install(*chosen) == 0
+        before = await here.get(DEPLOYMENTS, "isthmus-gateway")
+        await here.west.delete(DEPLOYMENTS, "isthmus-gateway", "isthmus")
+        await here.west.delete(DEPLOYMENTS, "isthmus-controller", "isthmus")
+        capsys.readouterr()
+        assert await here.run("install", "--apply") == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[-2:] == [
+            f"Isthmus {__version__} is installed in isthmus, as west",
+            "  as it was chosen before: clusterDomain=w.example, ha=true, gateway.drain=60",
+        ]
+        assert {line.rpartition(" ")[2] for line in lines[:-2]} == {"created", "unchanged"}
+        assert (await here.get(DEPLOYMENTS, "isthmus-gateway"))["spec"] == before["spec"]
+
+        assert await here.run("install", "--set", "ha=false", "--apply", "-o", "json") == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["kept"] == {"clusterDomain": "w.example", "gateway.drain": 60}
+        assert said["changed"] == {"ha": {"from": True, "to": False}}
+        assert await here.run("install", "--set", "gateway.drain=5", "--apply") == 0
+        assert "  changed: gateway.drain=5 (it was 60)\n" in capsys.readouterr().out
+
+        words = ("install", "--cluster-name", "west", "--reset-values", "--apply")
+        assert await here.run(*words) == 0
+        kept = await here.get(KINDS["ConfigMap"], "isthmus-values")
+        assert json.loads(kept["data"]["values.json"]) == {"clusterName": "west"}
+
+
+@sockets
+async def test_an_installation_that_remembers_nothing_loses_nothing(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install("--ha") == 0
+        await here.west.delete(KINDS["ConfigMap"], "isthmus-values", "isthmus")
+        before = await here.get(DEPLOYMENTS, "isthmus-egress")
+        assert await here.install() == 1
+        assert "say all of it again, with --reset-values" in capsys.readouterr().err
+        assert await here.get(DEPLOYMENTS, "isthmus-egress") == before
+        assert await here.install("--ha", "--reset-values") == 0
+
+
+@sockets
+async def test_a_second_installation_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install() == 0
+        binding = await here.get(BINDINGS, "isthmus-controller")
+        capsys.readouterr()
+        assert await here.install("--namespace", "other") == 1
+        assert capsys.readouterr() == (
+            "",
+            "isthmus: Isthmus is installed in isthmus already, and a cluster has only one: change "
+            "that with --namespace isthmus, or remove it by `isthmus uninstall --namespace "
+            "isthmus`. Nothing was written\n",
+        )
+        assert await here.get(BINDINGS, "isthmus-controller") == binding
+        assert await here.west.get(NAMESPACES, "other") is None
 
 
 @sockets

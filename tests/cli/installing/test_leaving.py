@@ -104,6 +104,24 @@ def test_what_has_our_name_and_not_our_label_is_somebody_elses() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "homes, subject", [(("isthmus", "mesh"), "isthmus"), ((), "mesh"), (("mesh",), "mesh")]
+)
+def test_what_is_shared_stays_while_another_namespace_has_an_installation(
+    homes: tuple[str, ...], subject: str
+) -> None:
+    objects = installed()
+    for one in objects:
+        if one["kind"] == "ClusterRoleBinding":
+            one["subjects"] = [{"kind": "ServiceAccount", "name": "any", "namespace": subject}]
+    found = decide(Seen(homes=homes, links=("west",), objects=objects), force=False)
+    shared = {"ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", DEFINITION}
+    assert not shared & {one["kind"] for one in found.goes}
+    assert {"Deployment", NAMESPACE} <= {one["kind"] for one in found.goes}
+    line = "clusterrole/isthmus-controller stays: it belongs to Isthmus in mesh"
+    assert line in found.stays
+
+
 def test_what_a_controller_has_made_goes_without_a_label() -> None:
     seen = Seen(objects=(there("Lease", "isthmus-controller", ours=False),))
     assert decide(seen, force=False).goes == seen.objects

@@ -43,7 +43,7 @@ async def test_uninstalling_leaves_what_was_there_before(
         assert await names(here) == before
         assert len(listed) == len(set(listed))
         assert await here.run("uninstall", "--apply", "-o", "json") == 0
-        assert capsys.readouterr().err == "nothing of Isthmus is installed here\n"
+        assert capsys.readouterr().err == "nothing of Isthmus is installed in isthmus\n"
 
 
 async def test_uninstalling_waits_for_links_and_leaves_what_is_others(
@@ -70,6 +70,32 @@ async def test_uninstalling_waits_for_links_and_leaves_what_is_others(
             assert await here.west.get(resource, name) is not None
         assert await here.west.get(PLAIN_SECRETS, "mine", "isthmus") is not None
         assert await here.west.all(DEPLOYMENTS) == []
+
+
+async def test_what_the_whole_cluster_shares_stays_with_whom_it_belongs_to(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install() == 0
+        await here.west.create(LINKS, link("east"))
+        before = await names(here)
+        capsys.readouterr()
+        assert await here.run("uninstall", "--namespace", "other", "--apply") == 0
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        stays = "clusterrolebinding/isthmus-controller stays: it belongs to Isthmus in isthmus"
+        assert printed.err.startswith("nothing of Isthmus is installed in other\n")
+        assert stays in printed.err
+        assert await names(here) == before
+
+
+async def test_a_namespace_that_was_there_before_stays(tmp_path: Path, capsys: Printed) -> None:
+    async with stage(tmp_path) as here:
+        await here.west.create(NAMESPACES, {"metadata": {"name": "isthmus"}})
+        assert await here.install() == 0
+        assert await here.run("uninstall", "--apply") == 0
+        assert "namespace/isthmus stays: it does not carry" in capsys.readouterr().err
+        assert await here.west.get(NAMESPACES, "isthmus") is not None
 
 
 async def test_what_comes_while_pods_end_stays_with_what_holds_it(

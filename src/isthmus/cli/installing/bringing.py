@@ -13,12 +13,11 @@ from isthmus.cli.applying import Change, applied, carried_out, rehearsed
 from isthmus.cli.installing import rights
 from isthmus.cli.installing.removing import present, remove
 from isthmus.cli.permissions import APPLY
-from isthmus.install.parts import is_ours
+from isthmus.install.parts import is_ours, unclaimed
 from isthmus.install.values import Values
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.plain import KINDS
-from isthmus.kube.resources import NAMESPACES
 from isthmus.model.errors import Permanent, Transient
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
@@ -51,8 +50,7 @@ class Delivery:
 
     async def run(self) -> None:
         """Bring all of them; raises whatever the server refuses the first of them with."""
-        objects = install.objects(self.values)
-        await self._check_namespace()
+        objects = await self._fitting(install.objects(self.values))
         await rights.check(self.client, objects, APPLY)
         old = [one for one in await self._superseded() if is_ours(one)]
         await rights.check(self.client, old, ("delete",))
@@ -66,17 +64,21 @@ class Delivery:
             await remove(self.client, one)
             self.say(one, "deleted")
 
-    async def _check_namespace(self) -> None:
+    async def _fitting(self, objects: list[JsonObject]) -> list[JsonObject]:
+        """Leave to others the namespace that they have made; raise if nobody has, nor will."""
         name = self.values.namespace
-        if self.values.create_namespace:
-            return
         try:
-            await self.client.get(NAMESPACES, Key("", name))
+            found = await self.client.get(KINDS["Namespace"], Key("", name))
         except NotFound as error:
+            if self.values.create_namespace:
+                return objects
             raise NoNamespace(
                 f"there is no namespace {name}, and createNamespace is false; make it first. "
                 "Nothing was written"
             ) from error
+        if is_ours(found):
+            return objects
+        return [unclaimed(one) if one["kind"] == "Namespace" else one for one in objects]
 
     async def _bring(self, obj: JsonObject, tried: Change | None) -> Change:
         if tried is not None:

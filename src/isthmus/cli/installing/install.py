@@ -28,6 +28,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--ha", is_flag=True, help="Two pods of everything, never both gone.")
 @click.option("--namespace", default="", help="Where everything runs; isthmus unless it is said.")
 @click.option("--apply", is_flag=True, help="Bring it into the cluster instead of printing it.")
+@click.option("--reset-values", is_flag=True, help="With --apply: forget what was chosen before.")
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that others have set.")
 @click.option("--keys", is_flag=True, help="Show everything that can be chosen, and end.")
 @click.option(
@@ -55,11 +56,14 @@ def install(where: Where, /, keys: bool, output: str | None, **options: Json) ->
         kubectl --context west apply --server-side -f -
 
     Typed again, it changes nothing that is as it should be: an issuer that can be used stays, and
-    an anchor is never replaced (see `isthmus trust rotate`).
+    an anchor is never replaced (see `isthmus trust rotate`). An installation remembers what was
+    chosen: with --apply, what is said now is laid over that. Thus the last line restores it, or
+    brings it to the version of this command.
 
     \b
       isthmus install --keys
       isthmus install --cluster-name west --ha --set gateway.service.type=NodePort
+      isthmus --context west install --apply
     """
     from isthmus.cli.installing import installing
     from isthmus.cli.installing.wishes import Wish

@@ -2,7 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -11,14 +12,16 @@ import click
 from isthmus import __version__
 from isthmus import install as room
 from isthmus.cli import installation, render
+from isthmus.cli.installing import remembering
 from isthmus.cli.installing.bringing import Delivery, Say
 from isthmus.cli.installing.removing import named
 from isthmus.cli.installing.trust import Chosen, Present
-from isthmus.cli.installing.wishes import Meant, Wish, meant
+from isthmus.cli.installing.wishes import Draft, Wish, drafted
 from isthmus.cli.trusting.trust import ToTerminal
 from isthmus.cli.where import Where
 from isthmus.install import keys
 from isthmus.install.everything import bare
+from isthmus.install.memory import Difference
 from isthmus.install.values import Values
 from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
@@ -31,13 +34,23 @@ from isthmus.runtime.clock import SystemClock
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What was brought into a cluster, beside what it had already."""
+
+    values: Values
+    chosen: Chosen
+    present: Present
+    difference: Difference
+
+
 def install(where: Where, wish: Wish, output: str | None) -> int:
     """Print what was wished for, or bring it into the cluster."""
-    wanted = meant(wish)
+    draft = drafted(wish)
     if wish.apply:
-        _apply(where, wish, wanted, output)
+        _apply(where, draft, output)
         return 0
-    values, chosen = wanted.beside(Present(), datetime.now(UTC))
+    values, chosen = draft.meant({}).beside(Present(), datetime.now(UTC))
     objects = room.objects(values)
     if any(one["kind"] == "Secret" for one in objects) and sys.stdout.isatty():
         raise ToTerminal("a private key is not shown on a terminal; use a pipe, or --apply")
@@ -60,7 +73,7 @@ def described(output: str | None) -> str:
     return render.document({"keys": said}, output)
 
 
-def _apply(where: Where, wish: Wish, wanted: Meant, output: str | None) -> None:
+def _apply(where: Where, draft: Draft, output: str | None) -> None:
     done: list[tuple[JsonObject, str]] = []
 
     def say(obj: JsonObject, outcome: str) -> None:
@@ -69,28 +82,32 @@ def _apply(where: Where, wish: Wish, wanted: Meant, output: str | None) -> None:
             click.echo(f"{named(obj)} {outcome}")
 
     try:
-        values, notes = asyncio.run(_bring(where, wanted, say, force=wish.force_conflicts))
+        brought = asyncio.run(_bring(where, draft, say))
     except KeyboardInterrupt:
         were = f"{len(done)} objects are in place" if done else "nothing was written"
         click.echo(f"interrupted: {were}; the same command goes on from here", err=True)
         raise
     if output is None:
-        for line in notes:
+        for line in _notes(brought):
             click.echo(line)
     else:
-        click.echo(render.document(_outcome(values, done), output), nl=False)
+        click.echo(render.document(_outcome(brought, done), output), nl=False)
 
 
-async def _bring(where: Where, wanted: Meant, say: Say, *, force: bool) -> tuple[Values, list[str]]:
-    clock, name = SystemClock(), wanted.values.cluster_name
-    namespace = wanted.values.namespace
+async def _bring(where: Where, draft: Draft, say: Say) -> Brought:
+    clock, namespace = SystemClock(), draft.namespace
     async with where.connected() as client:
         shown = await installation.installed(client, namespace)
-        installation.name(name, shown, "--cluster-name")
+        await remembering.require_alone(client, namespace)
+        remembered: Mapping[str, str] = {}
+        if not draft.wish.reset_values:
+            remembered = await remembering.remembered(client, namespace, shown)
+        wanted = draft.meant(remembered)
+        installation.name(wanted.values.cluster_name, shown, "--cluster-name")
         present = await _present(client, namespace)
         values, chosen = wanted.beside(present, clock.utc())
-        await Delivery(client, values, say, clock, force).run()
-    return values, list(_notes(values, chosen, present))
+        await Delivery(client, values, say, clock, draft.wish.force_conflicts).run()
+    return Brought(values, chosen, present, remembering.difference(remembered, values))
 
 
 async def _present(client: Client, namespace: str) -> Present:
@@ -106,9 +123,14 @@ async def _found(client: Client, resource: Resource[T], key: Key) -> T | None:
         return None
 
 
-def _notes(values: Values, chosen: Chosen, present: Present) -> Iterator[str]:
+def _notes(brought: Brought) -> Iterator[str]:
     """Say what has become of the cluster, and what it lacks."""
+    values, chosen, present = brought.values, brought.chosen, brought.present
     yield f"Isthmus {__version__} is installed in {values.namespace}, as {values.cluster_name}"
+    if brought.difference.kept:
+        yield f"  as it was chosen before: {remembering.kept(brought.difference)}"
+    if brought.difference.changed:
+        yield f"  changed: {remembering.changed(brought.difference)}"
     if chosen.note:
         yield f"  {chosen.note}"
     signs = present.issuer is not None or values.trust.issuer.key
@@ -120,6 +142,12 @@ def _notes(values: Values, chosen: Chosen, present: Present) -> Iterator[str]:
         )
 
 
-def _outcome(values: Values, done: list[tuple[JsonObject, str]]) -> JsonObject:
-    said = [{**bare(obj), "outcome": outcome} for obj, outcome in done]
-    return {"cluster": values.cluster_name, "namespace": values.namespace, "objects": said}
+def _outcome(brought: Brought, done: list[tuple[JsonObject, str]]) -> JsonObject:
+    found = brought.difference
+    return {
+        "cluster": brought.values.cluster_name,
+        "namespace": brought.values.namespace,
+        "objects": [{**bare(obj), "outcome": outcome} for obj, outcome in done],
+        "kept": dict(found.kept),
+        "changed": {key: {"from": was, "to": now} for key, (was, now) in found.changed.items()},
+    }

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from isthmus.cli.installation import holders
 from isthmus.install.parts import is_ours
+from isthmus.kube.plain import KINDS
 from isthmus.model.errors import Permanent
 from isthmus.model.names import CONTROLLER, TRUST_ROTATION, TRUST_SEEN
 from isthmus.model.wire import JsonObject
 
 DEFINITION, NAMESPACE = "CustomResourceDefinition", "Namespace"
 LAST = {DEFINITION: 1, NAMESPACE: 2}  # what goes after everything else
+SHARED = {kind for kind, one in KINDS.items() if not one.namespaced} - {NAMESPACE}
 MOST_NAMED = 5
 # What controllers, and whoever replaces anchors, make by these names and without a label.
 MADE = frozenset(
@@ -34,6 +37,8 @@ class Seen:
     """What a cluster has of us: ``objects`` in the order in which they were installed, and what
     ``others`` have in our namespace."""
 
+    namespace: str = "isthmus"
+    homes: tuple[str, ...] = ()  # the namespaces in which controllers are installed
     links: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
     objects: tuple[JsonObject, ...] = ()
@@ -50,7 +55,7 @@ class Farewell:
 
 def decide(seen: Seen, *, force: bool) -> Farewell:
     """Say what goes: what runs first, what it needs later, the kinds and the namespace last."""
-    if seen.links and not force:
+    if seen.links and not force and not _elsewhere(seen):
         raise LinksExist(
             f"Links exist: {_listed(seen.links)}. Without a controller nobody would remove their "
             "mirrors: end each by `isthmus unlink`; or --force, which leaves Links and mirrors"
@@ -76,6 +81,8 @@ def _reason(obj: JsonObject, seen: Seen) -> str:
     name = obj["kind"], obj["metadata"]["name"]
     if not is_ours(obj) and name not in MADE:
         return "it does not carry the label of an installation"
+    if others := _elsewhere(seen) if obj["kind"] in SHARED else ():
+        return f"it belongs to Isthmus in {_listed(others)}"
     if obj["kind"] == DEFINITION and (seen.links or seen.grants):
         users = _listed(
             [f"link {one}" for one in seen.links] + [f"grant {one}" for one in seen.grants]
@@ -87,6 +94,12 @@ def _reason(obj: JsonObject, seen: Seen) -> str:
         return "with it would go everything in it, and you may not see all of that"
     foreign = [_named(one) for one in seen.others if is_foreign(one)]
     return f"with it would go {_listed(foreign)}" if foreign else ""
+
+
+def _elsewhere(seen: Seen) -> set[str]:
+    """Return the other namespaces that have an installation, which what is shared belongs to."""
+    bound = [holders(one) for one in seen.objects if one["kind"] == "ClusterRoleBinding"]
+    return {*seen.homes, *(name for names in bound for name in names)} - {seen.namespace}
 
 
 def _named(obj: JsonObject) -> str:

@@ -8,6 +8,7 @@ import click
 
 from isthmus.apps.controller.mirroring.namespaces import listable
 from isthmus.cli import render
+from isthmus.cli.installation import homes
 from isthmus.cli.installing import rights
 from isthmus.cli.installing.leaving import MADE, Farewell, Seen, decide
 from isthmus.cli.installing.removing import named, present, remove
@@ -66,7 +67,7 @@ def uninstall(where: Where, wish: Wish, output: str | None) -> None:
 
 def _report(farewell: Farewell, wish: Wish, output: str | None) -> None:
     if not farewell.goes:
-        click.echo("nothing of Isthmus is installed here", err=True)
+        click.echo(f"nothing of Isthmus is installed in {wish.namespace}", err=True)
     elif not wish.apply:
         shown = [bare(one) for one in farewell.goes]
         click.echo(render.manifests(shown, output or "yaml"), nl=False)
@@ -117,6 +118,8 @@ async def _seen(client: Client, namespace: str) -> Seen:
     objects = [one async for one in present(client, [*wanted, *made])]
     exists = any(one["kind"] == "Namespace" for one in objects)
     return Seen(
+        namespace=namespace,
+        homes=await homes(client),
         links=await _names(client, LINKS),
         grants=await _names(client, GRANTS),
         objects=tuple(objects),
