@@ -26,6 +26,7 @@ from isthmus.model.wire import JsonObject
 from tests.apps.clusters import VirtualClock
 
 VALUES = Values(cluster_name="west")
+KIND, GRANTS = "CustomResourceDefinition", "grants.isthmus.dev"
 
 
 @dataclass
@@ -121,6 +122,31 @@ async def test_kinds_that_are_missing(tmp_path: Path) -> None:
         found = await typed.check()
     names = {one.name for one in found if one.outcome == "error"}
     assert "links.isthmus.dev is defined as this version needs it" in names
+
+
+@pytest.mark.sockets
+async def test_a_kind_that_is_missing_is_not_taken_for_a_missing_right(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as typed:
+        objects = install.objects(VALUES)
+        await typed.bring([one for one in objects if one["metadata"]["name"] != GRANTS])
+        found = by_name(await typed.check())["every Grant is understood"]
+    assert found.detail == "grants.isthmus.dev is not defined here"
+    assert found.hint == "isthmus install --apply brings it"
+
+
+@pytest.mark.sockets
+async def test_a_namespace_in_which_nothing_is_installed(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as typed:
+        where, wanted = Where(str(typed.kubeconfig), "west"), examining.Wanted(namespace="nosuch")
+        await typed.bring([one for one in install.objects(VALUES) if one["kind"] == KIND])
+        last = list(await examining.run(where, wanted))[-1]
+        assert last.name == "Isthmus is installed in namespace nosuch"
+        assert last.detail.startswith("there is no such namespace; only kinds of Isthmus are")
+        await typed.bring(install.objects(VALUES))
+        found = list(await examining.run(where, wanted))
+    assert [one.name for one in found if one.outcome != "ok"] == [last.name]
+    assert found[-1].detail == "nothing runs there; it is installed in isthmus"
+    assert found[-1].hint == "isthmus check --namespace isthmus"
 
 
 @pytest.mark.sockets

@@ -10,6 +10,7 @@ from isthmus.cli import main
 from isthmus.cli.joining.granting import NotAsAsked, allow, grants_for
 from isthmus.cli.joining.scope import Scope
 from isthmus.embedded.kinds.schemarules import judged
+from isthmus.kube.plain import KINDS
 from isthmus.model.grants import From, GrantSpec, To
 from isthmus.model.wire import JsonObject
 from tests.apps.clusters import GRANTS, Place, furnish, place
@@ -88,6 +89,12 @@ def test_a_grant_can_have_another_name(capsys: Printed) -> None:
         (["east", "--to-service", "web"], 1, "to.services: web is not written as namespace/name"),
         (["east", "--to-selector", "a b"], 1, "'a b' is not a selector, such as app=web"),
         (["east", "--to-selector", "a=/"], 1, "to.selector: a=/ is not a label"),
+        (["east", "--to-selector", "Ü"], 1, "'Ü' cannot be the key of a label, such as app"),
+        (["east", "--to-selector", "!-"], 1, "'-' cannot be the key of a label, such as app"),
+        (["east", "--from-namespace", ""], 1, "--from-namespace is empty; leave it out to"),
+        (["east", "--to-service", ""], 1, "--to-service is empty; leave it out to restrict"),
+        (["east", "--name", "Ü"], 2, "'Ü' is not a name that a Grant can have: lower-case"),
+        (["east", "--name", ""], 2, "'' is not a name that a Grant can have: lower-case"),
     ],
 )
 def test_mistakes_are_named(capsys: Printed, words: list[str], code: int, complaint: str) -> None:
@@ -171,6 +178,19 @@ async def test_allow_and_deny_and_again(tmp_path: Path, capsys: Printed) -> None
         assert await here.run(*west, "deny", "east", "--apply") == 0
         assert capsys.readouterr() == ("", "no Grant lets east in: nothing to do\n")
         assert [one["metadata"]["name"] for one in await here.west.all(GRANTS)] == ["north"]
+
+
+@pytest.mark.sockets
+async def test_where_there_are_no_grants_it_is_said_how_they_come(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with desk(tmp_path) as here:
+        await here.west.delete(KINDS["CustomResourceDefinition"], "grants.isthmus.dev")
+        for command in ("allow", "deny"):
+            assert await here.run("--context", "west", command, "east", "--apply") == 1
+            complaint = capsys.readouterr().err
+            assert "this cluster knows no Grants" in complaint
+            assert "`isthmus install --apply` brings what is missing" in complaint
 
 
 @pytest.mark.sockets

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from isthmus.cli.checking.checks import Check, failed
 from isthmus.cli.checking.evidence.clusters import Census
 from isthmus.cli.checking.judging.before import before as judge_before
-from isthmus.cli.checking.judging.installed import installed
+from isthmus.cli.checking.judging.installed import absent, installed
 from isthmus.cli.checking.judging.joined import joined
 from isthmus.cli.checking.judging.linked import linked
 from isthmus.cli.checking.judging.mirrored import mirrored
@@ -68,6 +68,8 @@ async def checked(where: Where, wanted: Wanted) -> list[Check]:
         there = await present(client, space)
         if wanted.is_before or not there.is_installed:
             return [*found, *judge_before(await before(client, space, there), space)]
+        if (lost := absent(there, space)) is not None:
+            return [*found, lost]
         own = await census(client, here.context, space, there)
         found += [*installed(own), *trusted(own.site), *linked(own), *mirrored(own)]
         for context in wanted.others:

@@ -7,6 +7,7 @@ import click
 from isthmus.cli import options
 from isthmus.cli.joining import fields
 from isthmus.cli.where import Where
+from isthmus.model.syntax import is_subdomain
 from isthmus.model.wire import Json
 
 if TYPE_CHECKING:
@@ -14,10 +15,19 @@ if TYPE_CHECKING:
     from isthmus.model.grants import GrantSpec
 
 
+def _name(text: str) -> str:
+    if not is_subdomain(text):
+        raise click.BadParameter(
+            f"{text[:63]!r} is not a name that a Grant can have: lower-case letters, digits, "
+            "dashes and dots"
+        )
+    return text
+
+
 @click.command()
 @click.argument("cluster", type=options.cluster)
 @fields.scope
-@click.option("--name", metavar="NAME", help="Of the Grant; else the cluster's.")
+@click.option("--name", type=_name, metavar="NAME", help="Of the Grant; else the cluster's.")
 @options.apply
 @options.force_conflicts
 @options.manifest
@@ -49,9 +59,10 @@ def allow(where: Where, /, cluster: str, name: str | None, output: str, **given:
 async def _allowed(where: Where, name: str, spec: "GrantSpec", force: bool) -> "Change":
     from isthmus.cli.installation import require_kinds
     from isthmus.cli.joining import granting
+    from isthmus.kube.resources import GRANTS
 
     async with where.connected() as client:
-        await require_kinds(client)
+        await require_kinds(client, GRANTS)
         return await granting.allow(client, name, spec, force=force)
 
 
@@ -82,7 +93,7 @@ async def _denied(where: Where, cluster: str, apply: bool, output: str) -> None:
     from isthmus.kube.resources import GRANTS
 
     async with where.connected() as client:
-        await require_kinds(client)
+        await require_kinds(client, GRANTS)
         found = await granting.grants_for(client, cluster)
         if not found:
             click.echo(f"no Grant lets {cluster} in: nothing to do", err=True)

@@ -1,6 +1,6 @@
 """Whom a Grant lets in, and to what, as options of a command say it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from isthmus.cli.joining.selecting import selector
 from isthmus.core.grant import problem
@@ -26,6 +26,10 @@ class Scope:
 
     def spec(self, cluster: str) -> GrantSpec:
         """Return what a Grant for ``cluster`` says; raises :class:`BadScope`."""
+        for field in fields(self):
+            if "" in getattr(self, field.name):
+                option = f"--{field.name.removesuffix('s').replace('_', '-')}"
+                raise BadScope(f"{option} is empty; leave it out to restrict nothing")
         made = GrantSpec(
             cluster=cluster,
             from_=From(

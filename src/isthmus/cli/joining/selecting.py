@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from isthmus.model.errors import Permanent
 from isthmus.model.quoting import one_line
 from isthmus.model.selectors import Requirement, Selector
+from isthmus.model.syntax import is_qualified_name
 
 _WORD = r"[^\s=!(),]+"
 _TERM = re.compile(
@@ -22,6 +23,12 @@ class BadSelector(Permanent):
 def selector(texts: Iterable[str]) -> Selector | None:
     """Return the selector for which all of ``texts`` hold; None if there are none."""
     requirements = [_requirement(found) for text in texts for found in _terms(text)]
+    for one in requirements:
+        if not is_qualified_name(one.key):
+            raise BadSelector(
+                f"{one_line(one.key, 120)!r} cannot be the key of a label, such as app or "
+                "example.com/tier"
+            )
     labels: dict[str, str] = {}
     others: list[Requirement] = []
     for one in requirements:

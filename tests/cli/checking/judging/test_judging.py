@@ -9,7 +9,8 @@ import pytest
 
 from isthmus.cli.checking.checks import Check, failed
 from isthmus.cli.checking.evidence.clusters import Before, Census, Right
-from isthmus.cli.checking.evidence.sites import ROLES, Replica, Unseen
+from isthmus.cli.checking.evidence.objects import ContainerStatus, State, Waiting
+from isthmus.cli.checking.evidence.sites import ROLES, Replica, Unseen, Workload
 from isthmus.cli.checking.judging.before import before
 from isthmus.cli.checking.judging.installed import installed
 from isthmus.cli.checking.judging.joined import joined
@@ -53,6 +54,66 @@ def test_two_clusters_that_fit_together() -> None:
     assert amiss(joined(census("east"), census("west"))) == []
 
 
+def at(**changes: object) -> Census:
+    return census(site=replace(site(), **changes))  # type: ignore[arg-type]  # as above
+
+
+def rolling(**status: object) -> Census:
+    """A gateway that is ready, and another pod of it that is to replace it."""
+    stood = worlds.workload(GATEWAY)
+    comes = worlds.pod("gateway-1", GATEWAY, ready=False)
+    comes = msgspec.structs.replace(comes, status=msgspec.structs.replace(comes.status, **status))
+    gateway = replace(stood, pods=(*stood.pods, comes))
+    return at(workloads={**{name: worlds.workload(name) for name in ROLES}, GATEWAY: gateway})
+
+
+def waiting(reason: str, message: str = "") -> tuple[ContainerStatus, ...]:
+    return (ContainerStatus(state=State(waiting=Waiting(reason=reason, message=message))),)
+
+
+@pytest.mark.parametrize(
+    "found, says",
+    [
+        pytest.param(
+            rolling(container_statuses=waiting("RunContainerError", "no such user")),
+            "pod gateway-1: RunContainerError: no such user",
+            id="it cannot run",
+        ),
+        pytest.param(
+            rolling(container_statuses=(ContainerStatus(restart_count=3),)),
+            "pod gateway-1: runs, but is not ready; restarts: 3",
+            id="it runs for a moment, again and again",
+        ),
+        pytest.param(
+            rolling(
+                phase="Pending",
+                conditions=(
+                    Condition(
+                        type="PodScheduled", status="False", reason="Unschedulable", message="full"
+                    ),
+                ),
+            ),
+            "pod gateway-1: Unschedulable: full",
+            id="no node has room",
+        ),
+        pytest.param(rolling(container_statuses=waiting("ContainerCreating")), "", id="it starts"),
+        pytest.param(rolling(), "", id="it is about to be ready"),
+    ],
+)
+def test_a_rollout_that_is_stuck_shows_although_the_last_pods_still_serve(
+    found: Census, says: str
+) -> None:
+    (check,) = [one for one in installed(found) if one.name == "the gateway runs"]
+    assert check.outcome == ("warning" if says else "ok")
+    assert check.detail == "1 of 1 pods are ready" + (f", but {says}" if says else "")
+
+
+def test_hints_about_another_namespace_name_it() -> None:
+    found = at(namespace="mesh", workloads={name: Workload(name=name) for name in ROLES})
+    (check,) = [one for one in installed(found) if one.name == "the gateway runs"]
+    assert check.hint == "isthmus install --namespace mesh --apply brings it"
+
+
 def other_definition() -> dict[str, object]:
     found = {one["metadata"]["name"]: one for one in definitions()}
     changed = msgspec.json.decode(msgspec.json.encode(found["links.isthmus.dev"]))
@@ -68,10 +129,6 @@ def leased(**spec: object) -> Lease:
 
 def west(**status: object) -> tuple[Link, ...]:
     return (with_status(worlds.west(), **status),)
-
-
-def at(**changes: object) -> Census:
-    return census(site=replace(site(), **changes))  # type: ignore[arg-type]  # as above
 
 
 REFUSING = msgspec.structs.replace(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from isthmus.cli.checking.evidence.sites import Seen, Site
+from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.model.grants import Grant
 from isthmus.model.links import Link
 from isthmus.model.objects import EndpointSlice, Namespace, Service
@@ -35,12 +35,14 @@ class Present:
 
     namespace: Seen[Namespace | None]
     definitions: Mapping[str, Seen[JsonObject | None]]  # of our kinds, by name
+    homes: Seen[tuple[str, ...]] = ()  # namespaces in which controllers are installed
 
     @property
     def is_installed(self) -> bool:
         """Whether anything of an installation is there."""
         defined = any(isinstance(one, dict) for one in self.definitions.values())
-        return defined or isinstance(self.namespace, Namespace)
+        runs = not isinstance(self.homes, Unseen) and bool(self.homes)
+        return defined or runs or isinstance(self.namespace, Namespace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

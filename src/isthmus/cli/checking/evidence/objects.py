@@ -6,6 +6,9 @@ from isthmus.kube.resources import Resource
 from isthmus.model.objects import Condition, Metadata, Value
 from isthmus.model.reviews import AccessStatus, ResourceAttributes
 
+# Why a container that will run in a moment waits.
+_STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
+
 
 class Container(Value, frozen=True, kw_only=True):
     name: str = ""
@@ -56,6 +59,21 @@ class Pod(Value, frozen=True, kw_only=True):
         leaving = self.metadata.deletion_timestamp is not None
         ready = any(one.type == "Ready" and one.status == "True" for one in self.status.conditions)
         return ready and not leaving
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the pod has tried to start, and could not; or cannot even try."""
+        if self.is_ready or self.metadata.deletion_timestamp is not None:
+            return False
+        waiting = [one.state.waiting for one in self.status.container_statuses]
+        return (
+            any(one is not None and one.reason not in _STARTING for one in waiting)
+            or any(one.restart_count for one in self.status.container_statuses)
+            or any(
+                one.type == "PodScheduled" and one.status == "False"
+                for one in self.status.conditions
+            )
+        )
 
     @property
     def trouble(self) -> str:

@@ -27,9 +27,10 @@ _CLUSTER_NAME = "--cluster-name"
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Something that could not be looked at, and why."""
+    """Something that could not be looked at, why, and the way out if that is known."""
 
     why: str
+    hint: str = ""
 
 
 Seen: TypeAlias = T | Unseen
@@ -54,6 +55,13 @@ class Workload:
         """Why a pod is not ready, of the first that is not; nothing if there is none."""
         return next(
             (f"pod {one.metadata.name}: {one.trouble}" for one in self.pods if not one.is_ready), ""
+        )
+
+    @property
+    def stuck(self) -> str:
+        """Which pod will not come up by itself, and why; nothing if there is none."""
+        return next(
+            (f"pod {one.metadata.name}: {one.trouble}" for one in self.pods if one.is_stuck), ""
         )
 
     def option(self, name: str) -> str:

@@ -5,9 +5,10 @@ from datetime import timedelta
 
 from isthmus import __version__
 from isthmus.cli.checking.checks import Check, counted, passed, warned, wrong
-from isthmus.cli.checking.evidence.clusters import Census
+from isthmus.cli.checking.evidence.clusters import Census, Present
 from isthmus.cli.checking.evidence.sites import ROLES, Site, Unseen, Workload
 from isthmus.install.definitions import definitions
+from isthmus.install.values import NAMESPACE
 from isthmus.model.names import CONTROLLER, GATEWAY
 from isthmus.model.objects import Service
 from isthmus.model.pages import Proxy
@@ -16,7 +17,6 @@ from isthmus.model.wire import Json
 
 INSTALLED = "isthmus-installation"
 
-_INSTALL = "isthmus install --apply brings it"
 _LATE = timedelta(seconds=30)  # beyond the end of a lease
 
 
@@ -29,13 +29,33 @@ def installed(found: Census) -> Iterator[Check]:
     else:
         for name in ROLES:
             yield _runs(found.site, found.site.workloads[name])
-        yield _versions(tuple(found.site.workloads.values()))
+        yield _versions(found.site.namespace, tuple(found.site.workloads.values()))
     yield _leads(found.site)
     yield _address(found)
     yield _proxies(found.site)
 
 
+def absent(there: Present, namespace: str) -> Check | None:
+    """Say that Isthmus is somewhere else, or nowhere; None if there is something to look at."""
+    name = f"Isthmus is installed in namespace {namespace}"
+    homes = () if isinstance(there.homes, Unseen) else there.homes
+    if homes and namespace not in homes:
+        detail = f"nothing runs there; it is installed in {', '.join(homes)}"
+        return wrong(INSTALLED, name, detail, f"isthmus check --namespace {homes[0]}")
+    if there.namespace is None:
+        detail = "there is no such namespace; only kinds of Isthmus are defined in this cluster"
+        return wrong(INSTALLED, name, detail, "isthmus install --help tells how it comes there")
+    return None
+
+
+def _install(namespace: str) -> str:
+    """What can be typed: an installation remembers everything else."""
+    where = "" if namespace == NAMESPACE else f" --namespace {namespace}"
+    return f"isthmus install{where} --apply"
+
+
 def _kinds(found: Census) -> Iterator[Check]:
+    install = _install(found.site.namespace)
     for ours in definitions():
         name = ours["metadata"]["name"]
         title = f"{name} is defined as this version needs it"
@@ -44,10 +64,10 @@ def _kinds(found: Census) -> Iterator[Check]:
             hint = "you need to get customresourcedefinitions"
             yield warned(INSTALLED, title, there.why, hint)
         elif there is None:
-            yield wrong(INSTALLED, title, "it is not defined", _INSTALL)
+            yield wrong(INSTALLED, title, "it is not defined", f"{install} brings it")
         elif (other := _differs(ours["spec"]["versions"], there["spec"]["versions"])) is not None:
             detail = f"it is that of another version: {other}"
-            yield warned(INSTALLED, title, detail, "isthmus install --apply replaces it")
+            yield warned(INSTALLED, title, detail, f"{install} replaces it")
         else:
             yield passed(INSTALLED, title)
 
@@ -75,7 +95,7 @@ def _rights(found: Census) -> Check:
         return passed(INSTALLED, name)
     first = ", ".join(map(str, found.lacking[:3]))
     more = f" and {len(found.lacking) - 3} more" if len(found.lacking) > 3 else ""
-    hint = "isthmus install --apply restores its roles and bindings"
+    hint = f"{_install(found.site.namespace)} restores its roles and bindings"
     return wrong(INSTALLED, name, f"it may not {first}{more}", hint)
 
 
@@ -85,10 +105,12 @@ def _runs(site: Site, workload: Workload) -> Check:
     command = f"kubectl -n {site.namespace} get pods -l app.kubernetes.io/name={workload.name}"
     if workload.wanted is None and not workload.pods:
         detail = f"there is no Deployment {workload.name} in namespace {site.namespace}"
-        return wrong(INSTALLED, name, detail, _INSTALL)
+        return wrong(INSTALLED, name, detail, f"{_install(site.namespace)} brings it")
     wanted = len(workload.pods) if workload.wanted is None else workload.wanted
     count = f"{workload.ready} of {wanted} pods are ready"
     if workload.ready >= max(wanted, 1):
+        if workload.stuck:
+            return warned(INSTALLED, name, f"{count}, but {workload.stuck}", command)
         return passed(INSTALLED, name, count)
     detail = f"{count}; {workload.trouble}" if workload.trouble else count
     if workload.ready:
@@ -96,7 +118,7 @@ def _runs(site: Site, workload: Workload) -> Check:
     return wrong(INSTALLED, name, detail, command)
 
 
-def _versions(workloads: tuple[Workload, ...]) -> Check:
+def _versions(namespace: str, workloads: tuple[Workload, ...]) -> Check:
     name = "all workloads are of the version of this command"
     known = {ROLES[one.name]: one.version for one in workloads if one.version}
     others = {role: version for role, version in known.items() if version != __version__}
@@ -104,7 +126,7 @@ def _versions(workloads: tuple[Workload, ...]) -> Check:
         return passed(INSTALLED, name, __version__)
     said = ", ".join(f"{role} {version}" for role, version in known.items())
     detail = f"{said}; this command is {__version__}"
-    hint = "isthmus install --apply brings all to one version; or use the command of that version"
+    hint = f"{_install(namespace)} brings all to one version; or use the command of that version"
     return warned(INSTALLED, name, detail, hint)
 
 
@@ -133,7 +155,8 @@ def _address(found: Census) -> Check:
     if isinstance(service, Unseen):
         return warned(INSTALLED, name, service.why, "you need to get services")
     if service is None:
-        return wrong(INSTALLED, name, f"there is no Service {GATEWAY}", _INSTALL)
+        hint = f"{_install(found.site.namespace)} brings it"
+        return wrong(INSTALLED, name, f"there is no Service {GATEWAY}", hint)
     where = addresses(service)
     if where:
         return passed(INSTALLED, name, ", ".join(where))

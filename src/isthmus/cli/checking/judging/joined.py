@@ -94,7 +94,8 @@ def _granted(group: str, here: str, target: Census) -> Check:
     there = target.site.name
     title = f"{there} has a Grant for {here}"
     if isinstance(target.grants, Unseen):
-        return warned(group, title, target.grants.why, "you need to list grants")
+        hint = target.grants.hint or "you need to list grants"
+        return warned(group, title, target.grants.why, hint)
     domain = target.site.issues_for.partition(".")[2]
     given = [one for one in target.grants if one.spec.cluster == here and permit(one, domain)]
     if given:

@@ -23,7 +23,8 @@ _GRAVE = ("AddressRefused", "ProxyRefused")
 
 def linked(found: Census) -> Iterator[Check]:
     if isinstance(found.links, Unseen):
-        yield warned(LINKED, "links can be read", found.links.why, "you need to list links")
+        hint = found.links.hint or "you need to list links"
+        yield warned(LINKED, "links can be read", found.links.why, hint)
     else:
         for one in found.links:
             yield from _link(found, one)
@@ -132,7 +133,8 @@ def _mirrored(link: Link) -> Check:
 def _grants(found: Census) -> Iterator[Check]:
     title = "every Grant is understood"
     if isinstance(found.grants, Unseen):
-        yield warned(LINKED, title, found.grants.why, "you need to list grants")
+        hint = found.grants.hint or "you need to list grants"
+        yield warned(LINKED, title, found.grants.why, hint)
         return
     judged = {one.name: of_grant(one) for one in found.grants}
     bad = {name: one for name, one in judged.items() if not one.is_good}

@@ -19,9 +19,9 @@ _SHOWN = 3
 def mirrored(found: Census) -> Iterator[Check]:
     mirrors, slices, links = found.mirrors, found.slices, found.links
     if isinstance(mirrors, Unseen) or isinstance(slices, Unseen) or isinstance(links, Unseen):
-        unseen = (one.why for one in (mirrors, slices, links) if isinstance(one, Unseen))
-        hint = "you need to list services, endpointslices and links"
-        yield warned(MIRRORED, "mirrors can be read", next(unseen), hint)
+        unseen = next(one for one in (mirrors, slices, links) if isinstance(one, Unseen))
+        hint = unseen.hint or "you need to list services, endpointslices and links"
+        yield warned(MIRRORED, "mirrors can be read", unseen.why, hint)
         return
     known = {one.uid: one for one in links}
     yield _led(found, mirrors, slices, known)

@@ -6,6 +6,7 @@ from isthmus.cli.checking.evidence.clusters import Before, Census, Present
 from isthmus.cli.checking.evidence.sites import Seen, Site, Unseen
 from isthmus.cli.checking.reading import looks, rights
 from isthmus.cli.checking.reading.sites import site
+from isthmus.cli.installation import homes
 from isthmus.install.definitions import definitions
 from isthmus.kube.client import Client
 from isthmus.kube.plain import KINDS
@@ -27,6 +28,7 @@ async def present(client: Client, namespace: str) -> Present:
     return Present(
         namespace=await _namespace(client, namespace),
         definitions=dict(zip(names, found, strict=True)),
+        homes=await looks.seen(homes(client)),
     )
 
 

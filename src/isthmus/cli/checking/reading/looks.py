@@ -48,8 +48,12 @@ async def every(
 ) -> Seen[tuple[T, ...]]:
     """Look at all objects of a kind."""
 
-    async def objects() -> tuple[T, ...]:
-        return (await client.list(resource, selection)).objects
+    async def objects() -> Seen[tuple[T, ...]]:
+        try:
+            return (await client.list(resource, selection)).objects
+        except NotFound:  # an empty list is there; what is not, is the kind
+            name = f"{resource.plural}.{resource.group}"
+            return Unseen(f"{name} is not defined here", "isthmus install --apply brings it")
 
     return await seen(objects())
 
