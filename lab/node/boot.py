@@ -29,20 +29,22 @@ def boot(cluster: Cluster) -> None:
     CNI_STATE.mkdir(exist_ok=True)
     cgroups.create(cluster.cgroup)
     namespaces = ("--fork", "--kill-child", "--pid", "--mount-proc", "--mount", "--net")
+    program = (sys.executable, "-m", "lab.node", cluster.name)
     # One file for all starts: what was said before a reboot is often what is looked for after it.
     with (places.logs / "node.log").open("ab") as log:
-        started = subprocess.Popen(
-            ["unshare", *namespaces, sys.executable, "-m", "lab.node", cluster.name],
+        # In a session of its own, and nobody's child: it stays when whoever started it goes.
+        subprocess.run(
+            ["setsid", "--fork", "unshare", *namespaces, *program],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            start_new_session=True,  # it stays when the terminal goes
             cwd="/",
             env={**os.environ, MARK: cluster.name, "PYTHONPATH": f"{SOURCE}:{SOURCE / 'src'}"},
+            check=True,
         )
     deadline = time.monotonic() + PATIENCE
     while (pid := first_process(cluster)) is None:
-        if started.poll() is not None or time.monotonic() > deadline:
+        if time.monotonic() > deadline:
             said = (places.logs / "node.log").read_text(errors="replace").splitlines()[-5:]
             raise NodeTrouble(f"{cluster.name}: the node did not start: {' / '.join(said)}")
         time.sleep(0.02)
