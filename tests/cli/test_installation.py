@@ -1,5 +1,7 @@
 """What a cluster shows of its installation, above all what it is called."""
 
+import json
+
 import pytest
 
 from isthmus import install
@@ -8,11 +10,17 @@ from isthmus.cli.installation import (
     NameDiffers,
     NameUnknown,
     described,
+    homes,
     name,
 )
 from isthmus.install.values import parse
+from isthmus.kube.client import Client
+from isthmus.kube.plain import KINDS
+from isthmus.kube.transport import Request, Response
 from isthmus.model.names import CONTROLLER
 from isthmus.model.wire import JsonObject
+from tests.apps.clusters import place
+from tests.support.transports import Canned, Intercepting
 
 
 def deployment(*args: str, **container: object) -> JsonObject:
@@ -73,3 +81,21 @@ def test_a_name_that_differs_is_refused_with_both() -> None:
 def test_a_name_that_nobody_knows_has_to_be_said() -> None:
     with pytest.raises(NameUnknown, match=r"Deployment isthmus-controller .* --to-name"):
         name("", Installation(), "--to-name")
+
+
+@pytest.mark.parametrize("may_list", [True, False])
+async def test_where_it_is_shows_in_deployments_or_in_the_rights_of_a_controller(
+    may_list: bool,
+) -> None:
+    west = place("west")
+
+    async def answer(request: Request) -> Response | None:
+        if may_list or not request.path.endswith("/deployments"):
+            return None
+        return Canned(403, json.dumps({"kind": "Status", "code": 403}).encode())
+
+    client = Client(Intercepting(west.cluster.transport(), answer))
+    assert await homes(client) == ()
+    for one in install.objects(parse(("clusterName=west", "namespace=mesh"))):
+        await west.client.apply(KINDS[one["kind"]], one)
+    assert await homes(client) == ("mesh",)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from isthmus.cli import main
 from isthmus.cli.installation import Installation
 from isthmus.cli.installation import installed as shown_by
 from isthmus.cli.joining import documents, planning, planviews
@@ -34,6 +35,7 @@ from tests.apps.clusters import (
 from tests.apps.test_catalogue import Way, offering
 from tests.apps.test_mirroring import foreign
 from tests.cli.joining.desk import desk, installed, rule
+from tests.model.test_yamls import BOMB
 
 Printed = pytest.CaptureFixture[str]
 
@@ -329,3 +331,12 @@ async def test_who_may_not_read_is_told_so(tmp_path: Path, capsys: Printed) -> N
         await here.become(here.west, rule("apps", "deployments", "get"))
         assert await here.run("--context", "east", "plan") == 1
         assert "west: list services: services is forbidden" in capsys.readouterr().err
+
+
+def test_a_few_lines_that_stand_for_millions_are_refused_at_once(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    file = tmp_path / "link.yaml"
+    file.write_text(BOMB.replace("a9", "spec"))
+    assert main.run(["plan", "--link", str(file)]) == 1
+    assert "link.yaml: line 6: nested too deeply, or too many values" in capsys.readouterr().err
