@@ -20,7 +20,7 @@ from lab.images.loading import load
 from lab.node import boot
 from lab.node.addons import addons
 from lab.node.papers import ADMIN, prepare
-from lab.node.settings import CNI_STATE, Places, files
+from lab.node.settings import FIXED_PLACES, Places, files
 from lab.packages import install, require_root
 from lab.papers import write
 from lab.versions import KUBECTL, WITH_NODES
@@ -71,8 +71,9 @@ def down(clusters: Sequence[Cluster] = CLUSTERS) -> None:
         wire.remove()
         cgroups.remove()
         shutil.rmtree(ROOT, ignore_errors=True)
-        with suppress(OSError):  # another program's, or not there
-            CNI_STATE.rmdir()
+        for place in FIXED_PLACES:
+            with suppress(OSError):  # another program's, or not there
+                place.rmdir()
 
 
 def reboot(cluster: Cluster) -> None:

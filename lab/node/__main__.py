@@ -13,7 +13,7 @@ from pathlib import Path
 from lab.clusters import HOST, Cluster, named
 from lab.node.keeping import Keeper, keep
 from lab.node.programs import programs
-from lab.node.settings import CNI_STATE, Places
+from lab.node.settings import FIXED_PLACES, Places
 from lab.process import Supervisor
 
 PATIENCE = 30.0  # seconds for the other end to plug the wire in
@@ -40,8 +40,8 @@ def run(cluster: Cluster) -> None:
 
 
 def _mount(places: Places) -> None:
-    """Give the node its own folders in those places that its programs cannot be talked out of."""
-    for place in (Path("/run"), CNI_STATE):
+    """Give the node its own folders in those places that its programs insist on."""
+    for place in (Path("/run"), *FIXED_PLACES):
         _do("mount", "-t", "tmpfs", "-o", "mode=755", "lab", str(place))
     _do("mount", "--bind", str(places.logs), "/var/log")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from isthmus.model.errors import Permanent
 from lab import cgroups, wire
 from lab.clusters import Cluster
-from lab.node.settings import CNI_STATE, Places
+from lab.node.settings import FIXED_PLACES, Places
 
 MARK = "ISTHMUS_LAB_NODE"  # in the environment of all that a node runs beside its containers
 PATIENCE = 20.0  # seconds for what was started to appear, and for what was killed to go
@@ -26,7 +26,8 @@ def boot(cluster: Cluster) -> None:
     """Start the node of ``cluster``; its folder holds its papers and settings already."""
     places = Places(cluster.folder)
     places.status.unlink(missing_ok=True)
-    CNI_STATE.mkdir(exist_ok=True)
+    for place in FIXED_PLACES:
+        place.mkdir(exist_ok=True)
     cgroups.create(cluster.cgroup)
     namespaces = ("--fork", "--kill-child", "--pid", "--mount-proc", "--mount", "--net")
     program = (sys.executable, "-m", "lab.node", cluster.name)

@@ -11,6 +11,8 @@ from lab.node import papers
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 CNI_PLUGINS = "/usr/lib/cni"
 CNI_STATE = Path("/var/lib/cni")
+# Places that the network plugins and the kubelet cannot be talked out of.
+FIXED_PLACES = (CNI_STATE, Path("/var/lib/kubelet"))
 PAUSE = "docker.io/library/pause:lab"  # holds a pod's namespaces open
 
 # The sandbox's OOM score stays what it is: a container may not lower it, on many machines.
