@@ -39,8 +39,8 @@ test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the co
 	@$(BIN)/python -m lab build
 	@$(BIN)/python -m pytest $(BOTH) -m real
 
-e2e: $(READY) ## Whole processes as a user runs them, with real kubectl where there is one
-	@$(BIN)/python -m pytest -m e2e
+e2e: $(READY) ## Whole processes as a user runs them, and stories on real clusters (root); E2E=-x for options
+	@$(BIN)/python -m pytest -m e2e $(E2E)
 
 sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
