@@ -9,7 +9,7 @@ SEEDS ?= 200
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab lab-down test test-real lint format e2e sim bench docs lock clean
+.PHONY: help demo lab lab-down test test-real lint format e2e stories sim bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +39,11 @@ test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the co
 	@$(BIN)/python -m lab build
 	@$(BIN)/python -m pytest $(BOTH) -m real
 
-e2e: $(READY) ## Whole processes as a user runs them, and stories on real clusters (root); E2E=-x for options
-	@$(BIN)/python -m pytest -m e2e $(E2E)
+e2e: $(READY) ## Whole processes as a user runs them, with real kubectl where there is one; E2E=-x for options
+	@$(BIN)/python -m pytest -m e2e --ignore tests/e2e/lab $(E2E)
+
+stories: $(READY) ## Stories on two and three real Kubernetes clusters; needs root, builds what is missing
+	@$(BIN)/python -m pytest -m e2e tests/e2e/lab $(E2E)
 
 sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
