@@ -10,7 +10,7 @@ from pathlib import Path
 from isthmus.model.errors import IsthmusError
 from lab import running, showing
 from lab.build import build
-from lab.clusters import CLUSTERS, KUBECONFIG, USUAL, Cluster, named
+from lab.clusters import CLUSTERS, KUBECONFIG, PROGRAMS, USUAL, Cluster, named
 from lab.controlplane import Settings, control_plane
 from lab.images import recipes
 from lab.images.layers import made
@@ -80,7 +80,7 @@ def _do(arguments: argparse.Namespace) -> int:
             _plane(arguments.name)
         case "up":
             running.up(arguments.clusters)
-            print(f"export KUBECONFIG={KUBECONFIG}\nexport PATH={_with_kubectl()}:$PATH")
+            print(f"export KUBECONFIG={KUBECONFIG}\nexport PATH={PROGRAMS}:$PATH")
         case "down":
             running.down(arguments.clusters)
         case "status":
@@ -119,16 +119,6 @@ def _load(name: str) -> None:
     for cluster in clusters:
         news = "loaded" if load(cluster, image, layers) else "is there already"
         print(f"{cluster.name}: {image.name} {news}", flush=True)
-
-
-def _with_kubectl() -> Path:
-    """A folder where this kubectl has its usual name."""
-    folder = KUBECONFIG.parent / "bin"
-    folder.mkdir(exist_ok=True)
-    link = folder / "kubectl"
-    link.unlink(missing_ok=True)
-    link.symlink_to(KUBECTL.path)
-    return folder
 
 
 def _plane(name: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path("/srv/isthmus-lab")  # everything that a running lab keeps on disk
 KUBECONFIG = ROOT / "kubeconfig"
+PROGRAMS = ROOT / "bin"  # for a PATH: kubectl of the clusters' version, by its usual name
 BRIDGE = "isthmus-lab"  # the wire between the nodes
 HOST = ipaddress.ip_interface("10.213.0.1/24")  # this machine, on that wire
 API_PORT = 6443

@@ -13,7 +13,7 @@ from isthmus.model.wire import Json
 from lab import cgroups, wire
 from lab.build import build
 from lab.claims import claim
-from lab.clusters import CLUSTERS, KUBECONFIG, ROOT, Cluster
+from lab.clusters import CLUSTERS, KUBECONFIG, PROGRAMS, ROOT, Cluster
 from lab.images import recipes
 from lab.images.layers import made
 from lab.images.loading import load
@@ -47,6 +47,7 @@ def up(clusters: Sequence[Cluster]) -> None:
             _lay_out(cluster)
             boot.boot(cluster)
         _write_kubeconfig()
+        _offer_kubectl()
         for cluster in clusters:
             _wait(cluster, "programs", _programs_are_ready)
             for image, layers in images:
@@ -161,6 +162,13 @@ def _write_kubeconfig() -> None:
         for kind in ("clusters", "users", "contexts")
     }
     write(KUBECONFIG, json.dumps(merged, indent=2).encode())
+
+
+def _offer_kubectl() -> None:
+    PROGRAMS.mkdir(exist_ok=True)
+    link = PROGRAMS / "kubectl"
+    link.unlink(missing_ok=True)
+    link.symlink_to(KUBECTL.path)
 
 
 def _addons(cluster: Cluster) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from isthmus.model.wire import Json
-from lab.clusters import KUBECONFIG, ROOT, Cluster
+from lab.clusters import KUBECONFIG, PROGRAMS, Cluster
 from lab.node.boot import contained
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Stage:
 
     def shell(self, command: str, *, timeout: float = 300) -> Ran:
         """Type a line, pipes and here-documents included."""
-        programs = f"{ROOT / 'bin'}:{Path(sys.executable).parent}"
+        programs = f"{PROGRAMS}:{Path(sys.executable).parent}"
         environment = {
             **os.environ,
             "KUBECONFIG": str(KUBECONFIG),

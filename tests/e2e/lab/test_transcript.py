@@ -59,6 +59,13 @@ def test_a_page_is_read_as_its_readers_would_type_it() -> None:
         ),
         pytest.param(("NAME   READY",), "NAME READY", True, id="width of columns"),
         pytest.param(("3/3",), "2/3", False, id="counts are promises"),
+        pytest.param(
+            ("leads (web-68867c6975-bnh54_d84aebea-8bd2-46d7-9f67-8638302e0c1f)",),
+            "leads (web-5889555df9-s2bzv_6f3daa5d-c5b2-40b4-8203-cdd840c4b558)",
+            True,
+            id="pods and UIDs",
+        ),
+        pytest.param(("within 15.9 ms, 121B",), "within 8 ms, 3.2KiB", True, id="while, bytes"),
     ],
 )
 def test_what_is_seen_agrees_with_what_is_shown(

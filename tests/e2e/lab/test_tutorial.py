@@ -7,6 +7,7 @@ What was seen is kept in docs/tutorial-transcript.md; a run that sees something 
 import re
 import time
 from collections.abc import Iterator
+from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
@@ -82,4 +83,6 @@ def test_the_tutorial_is_true(tidy: Stage, request: pytest.FixtureRequest) -> No
     text = page(seen, version)
     if request.config.getoption("--update-golden"):
         TRANSCRIPT.write_text(text)
-    assert masked(text) == masked(TRANSCRIPT.read_text())
+    kept = masked(TRANSCRIPT.read_text())
+    news = "\n".join(unified_diff(kept, masked(text), "kept", "seen", lineterm="", n=1))
+    assert not news, f"{news}\nkeep it by --update-golden, if it is as it should be"
