@@ -18,7 +18,7 @@ from tests.e2e.lab.load import Load, calling
 from tests.e2e.lab.stage import BOTH, Stage, until
 
 KEEP = "ISTHMUS_LAB_KEEP"  # set it to find the lab as a story left it, and to start from there
-NO_ROOT = "the stories on real clusters need root: try `sudo make e2e`"
+NO_ROOT = "the stories on real clusters need root: try `sudo make stories`"
 CLUSTERS = (EAST, WEST)
 
 _stage = pytest.StashKey[Stage]()
