@@ -24,7 +24,8 @@ HEAD = (
     "# The tutorial, as it was seen\n\n"
     "Every command of the [tutorial](tutorial.md), typed beside two real clusters (Kubernetes "
     "{version}, `make lab`) in place of those of its first chapter, and what was printed. "
-    "The run that wrote this page is a test, `make stories`: it fails when something else is seen.\n"
+    "The run that wrote this page is a test, `make stories`: it fails when something else is "
+    "seen.\n"
 )
 CLUSTERS = "1. "  # the chapter that makes clusters with Docker; the lab has made them already
 # What only looks may be typed again until the clusters have caught up with what was typed before.
