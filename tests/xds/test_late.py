@@ -11,13 +11,19 @@ from itertools import count
 import pytest
 from msgspec.structs import replace
 
+from isthmus.xds import egress, late
+from isthmus.xds.resources import together
+from isthmus.xds.snapshot import snapshot
 from tests.support.servers import Talk
 from tests.support.waiting import until
 from tests.xds import crossing
 from tests.xds.crossing import CURL_ID, NET, Crossing, call, pod
+from tests.xds.routes import outbound
+from tests.xds.test_session_model import World, assert_arrived
 
 pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("both")]
 
+HTTP = outbound(protocol="http")
 REQUEST = "GET /late HTTP/1.1\nhost: shop.example"
 UPGRADE = "GET /ws HTTP/1.1\r\nhost: w\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
 REFUSED_REQUESTS = "http.out|west.no_cluster"
@@ -160,6 +166,20 @@ async def test_who_hangs_up_while_waiting_is_not_spoken_for(both: Crossing) -> N
             await waits(both, WAITING[0])
         await until(lambda: both.east.count(WAITING[0]), lambda found: found == 0)
         assert server.connections == 0
+
+
+def test_a_link_that_ends_takes_its_rooms_along() -> None:
+    """Each leads to routes that lead to each; such a circle must not hold itself."""
+    world = World()
+    made = [*late.requests("west"), egress.table("west", {}), egress.outbound(HTTP, "127.0.0.1")]
+    whole = snapshot(together(made))
+    world.publish(whole)
+    world.settle()
+    assert_arrived(world)
+    world.publish(snapshot({}, whole))
+    world.settle()
+    assert_arrived(world)
+    assert not any(world.envoy.taken.values())
 
 
 async def status(address: str) -> str:

@@ -26,7 +26,7 @@ from envoy.type.matcher.v3 import http_inputs_pb2
 
 from isthmus.xds.http import BUFFER, ROUTES_FROM, connections, http2
 from isthmus.xds.inside import leading_to
-from isthmus.xds.names import NOWHERE
+from isthmus.xds.names import NOWHERE, room
 from isthmus.xds.resources import Resource, extension, resource
 from isthmus.xds.upstream import speaking
 
@@ -51,7 +51,7 @@ def requests(link: str) -> Iterator[Resource]:
 
 def choice(link: str) -> dict[str, object]:
     """Lead a request of an unknown caller to the next room, and from the last one nowhere."""
-    following = {str(number): _to(_name(link, number + 1)) for number in range(1, ROOMS)}
+    following = {str(number): _to(room(link, number + 1)) for number in range(1, ROOMS)}
     return {
         "matcher_tree": {
             "input": extension(
@@ -64,12 +64,12 @@ def choice(link: str) -> dict[str, object]:
                 }
             },
         },
-        "on_no_match": {"action": _to(_name(link, 1))},
+        "on_no_match": {"action": _to(room(link, 1))},
     }
 
 
 def _way(link: str, number: int) -> Resource:
-    name = _name(link, number)
+    name = room(link, number)
     speech = speaking(idle=60, http2_protocol_options=http2(interval=30, timeout=10))
     return resource(
         cluster_pb2.Cluster(typed_extension_protocol_options=speech, **leading_to(name, name))
@@ -77,10 +77,10 @@ def _way(link: str, number: int) -> Resource:
 
 
 def _room(link: str, number: int) -> Resource:
-    name = _name(link, number)
+    name = room(link, number)
     manager = connections(
         f"out|{link}",
-        [_hold(_name(link, number + 1), seconds) for seconds in HOLDS[number - 1 : number]],
+        [_hold(room(link, number + 1), seconds) for seconds in HOLDS[number - 1 : number]],
         rds={"route_config_name": link, "config_source": ROUTES_FROM},
         early_header_mutation_extensions=[_numbered(number)],
         # The outer listener appended its caller's address; ours would hide it.
@@ -128,7 +128,3 @@ def _hold(following: str, seconds: float) -> dict[str, object]:
 
 def _to(cluster: str) -> dict[str, object]:
     return extension(cluster, matcher_pb2.ClusterAction(cluster=cluster))
-
-
-def _name(link: str, number: int) -> str:
-    return f"{link}:late-{number}"
