@@ -1,6 +1,8 @@
-"""The kernel's own account of another process."""
+"""The kernel's own account of another process, or of one and all that it has started."""
 
 import os
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -15,6 +17,22 @@ def processor_seconds(pid: int) -> float:
 def has_ended(pid: int) -> bool:
     """Tell whether a child of ours is only waited for any more."""
     return _fields(pid)[0] == "Z"
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield a process, and those that it has started, and so on; those that live."""
+    children = defaultdict(list)
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                children[int(_fields(int(path.name))[1])].append(int(path.name))
+            except FileNotFoundError:
+                continue  # it has ended since it was listed
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += children[one]
 
 
 def _fields(pid: int) -> list[str]:

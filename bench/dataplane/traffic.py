@@ -41,7 +41,7 @@ class Way:
 class Plan:
     rounds: int
     seconds: float  # of one load on one way
-    loads: Sequence[Load] = load.LOADS
+    loads: Sequence[Load] = load.CALLS
 
 
 def missing() -> dict[str, str]:
@@ -85,6 +85,7 @@ async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
         carried=said.requests * one.carries,
         p50=said.p50,
         p99=said.p99,
+        p999=said.p999,
         cpu=sum(map(processor_seconds, way.processes)) - before,
     )
 

@@ -1,10 +1,10 @@
-"""From nothing to everything mirrored: by the controller, and by the floor."""
+"""From nothing to everything mirrored: by the controller, by the floor, and by other mirrors."""
 
 import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,64 +13,92 @@ from msgspec.structs import replace
 
 from bench.kernel import processor_seconds
 from bench.meter import memory
-from bench.mirroring.clusters import server, source, stored
-from bench.mirroring.controller import controller
+from bench.mirroring import peer
+from bench.mirroring.clusters import Linked, server, source, stored
+from bench.mirroring.controller import LOOK, controller
 from bench.mirroring.figures import Round, Sync
 from bench.mirroring.floor import Cost, Job, Post
+from bench.mirroring.peer import Peer
 from bench.mirroring.replay import written
-from bench.trial import Failed, run
+from bench.trial import Failed, in_turn, run
 from lab.controlplane import ControlPlane
 from lab.versions import API_SERVER
 
 SETTLE = 2.0  # seconds until what is kept in memory is looked at
 
 
-def patience(services: int) -> float:
-    """Return how many seconds so many Services may take: ten times what they should."""
-    return 120 + services / 5
+def patience(mirrors: int) -> float:
+    """Return how many seconds so many mirrors may take: ten times what they should."""
+    return 120 + mirrors / 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A target that exports so many Services, and a private folder."""
+    """Targets that export what becomes so many mirrors, and a private folder."""
 
-    west: ControlPlane
-    services: int
+    targets: tuple[Linked, ...]
+    mirrors: int
     folder: Path
 
 
-class Cold:
-    """Measures both sides in turn. The floor writes what the controller has written first."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many objects a source has when everything is mirrored: a look that costs it nothing."""
 
-    def __init__(self, trial: Trial) -> None:
+    services: int
+    endpoints: int
+
+    def is_there(self, east: ControlPlane) -> bool:
+        # Whether endpoints are said by slices or in the older way is for each mirror to choose.
+        return _endpoints(east) >= self.endpoints and _services(east) >= self.services
+
+
+def wanted(east: ControlPlane, mirrors: int) -> Wanted:
+    return Wanted(_services(east) + mirrors, _endpoints(east) + mirrors)
+
+
+class Cold:
+    """Measures all sides in turn. The floor writes what the controller has written first."""
+
+    def __init__(self, trial: Trial, peers: Sequence[Peer] = ()) -> None:
         self._trial = trial
+        self._peers = peers
         self._groups: tuple[tuple[Post, ...], ...] = ()
+        self.missing: dict[str, str] = {}
 
     def rounds(self, count: int) -> tuple[Round, ...]:
         return tuple(self._round(number) for number in range(count))
 
     def _round(self, number: int) -> Round:
         load = os.getloadavg()[0]
-        sides: tuple[Callable[[], Sync], ...] = (self.ours, self.floor)
+        sides: list[Callable[[], Sync]] = [self.ours, self.floor]
         # Each goes first every other time; in the first round the floor has nothing to write yet.
         first, second = (side() for side in (sides if number % 2 == 0 else sides[::-1]))
         ours, floor = (first, second) if number % 2 == 0 else (second, first)
-        return Round(ours=ours, floor=floor, load=load)
+        return Round(ours=ours, floor=floor, load=load, peers=self._others(number))
+
+    def _others(self, number: int) -> Mapping[str, Sync]:
+        found = {}
+        for one in list(in_turn(self._peers, number + 1))[-len(self._peers) :]:
+            if one.name not in self.missing:
+                try:
+                    found[one.name] = self.other(one)
+                except Failed as error:
+                    self.missing[one.name] = str(error)
+        return found
 
     def ours(self) -> Sync:
         """Run the controller until everything is mirrored."""
         trial = self._trial
-        with source(trial.west) as east:
-            wanted = stored(east, "endpointslices") + trial.services
+        with source(trial.targets) as east:
+            all_of_it = wanted(east, trial.mirrors)
             api = east.supervisor.pid(API_SERVER.name)
             before = processor_seconds(api)
             with controller(east, trial.folder) as running:
                 wall = running.until(
                     "everything mirrored",
-                    (lambda: stored(east, "endpointslices") >= wanted)
-                    if trial.services
-                    else running.has_settled,
-                    patience(trial.services),
+                    (lambda: all_of_it.is_there(east)) if trial.mirrors else running.has_settled,
+                    patience(trial.mirrors),
                 )
                 sync = Sync(
                     wall=wall,
@@ -83,15 +111,15 @@ class Cold:
                     sync, peak=memory("VmHWM", running.pid), kept=memory("VmRSS", running.pid)
                 )
             self._groups = asyncio.run(written(east))
-        if len(self._groups) != trial.services:
-            raise Failed(f"{len(self._groups)} of {trial.services} Services are mirrored")
+        if len(self._groups) != trial.mirrors:
+            raise Failed(f"there are {len(self._groups)} mirrors, and not {trial.mirrors}")
         return sync
 
     def floor(self) -> Sync:
         """Let the bare client write the same."""
         trial = self._trial
-        with source(trial.west) as east:
-            job = Job(east=server(east), west=server(trial.west), groups=self._groups)
+        with source(trial.targets) as east:
+            job = Job(east=server(east), groups=self._groups)
             path = trial.folder / "write.json"
             path.touch(mode=0o600)
             path.write_bytes(msgspec.json.encode(job))
@@ -99,7 +127,7 @@ class Cold:
             before = processor_seconds(api)
             command = [sys.executable, "-m", "bench.mirroring.floor", "write", str(path)]
             started = time.monotonic()
-            said = run(command, patience=patience(trial.services))
+            said = run(command, patience=patience(trial.mirrors))
             wall = time.monotonic() - started
             cost = msgspec.json.decode(said, type=Cost)
             return Sync(
@@ -107,4 +135,36 @@ class Cold:
                 leading=wall - cost.wall,
                 cpu=cost.cpu,
                 server_cpu=processor_seconds(api) - before,
+                peak=cost.peak,
             )
+
+    def other(self, other: Peer) -> Sync:
+        """Let another mirror do it, however long it takes, within reason."""
+        trial = self._trial
+        with source(trial.targets) as east:
+            all_of_it = wanted(east, trial.mirrors)
+            api = east.supervisor.pid(API_SERVER.name)
+            with peer.running(other, east, trial.targets[0], trial.folder) as running:
+                before, started = processor_seconds(api), time.monotonic()
+                while not all_of_it.is_there(east):
+                    running.complain_if_ended()
+                    if time.monotonic() > started + 10 * patience(trial.mirrors):
+                        raise Failed(
+                            f"not everything mirrored after {10 * patience(trial.mirrors):.0f} s"
+                        )
+                    time.sleep(LOOK)
+                sync = Sync(
+                    wall=time.monotonic() - started,
+                    cpu=running.cpu(),
+                    server_cpu=processor_seconds(api) - before,
+                )
+                time.sleep(SETTLE)
+                return replace(sync, peak=running.memory("VmHWM"), kept=running.memory("VmRSS"))
+
+
+def _services(plane: ControlPlane) -> int:
+    return stored(plane, "services/specs")
+
+
+def _endpoints(plane: ControlPlane) -> int:
+    return stored(plane, "endpointslices") + stored(plane, "services/endpoints")
