@@ -1,7 +1,7 @@
 """Draws lines against axes, as SVG: text that any browser shows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
 from math import ceil, floor, log10
@@ -11,16 +11,26 @@ LEFT, RIGHT, TOP, BOTTOM = 76, 196, 46, 54  # around the field in which lines ar
 # Distinct to those who do not see all colours, in this order (after Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8c6d31")
 STEPS = (1.0, 2.0, 5.0)
+MOST_DOTS = 12
 LABEL_APART = 15.0  # between the names of two lines, so that both can be read
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: its name, its points, and whether it is only there to compare with."""
+    """One line: its name, its points, and whether it is only there to compare with.
+
+    Lines with one ``family`` have one colour; those without one have each its own.
+    """
 
     name: str
     points: tuple[tuple[float, float], ...]
     is_dashed: bool = False
+    family: str = ""
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether it stands for many figures, rather than for each of a few."""
+        return len(self.points) > MOST_DOTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +89,7 @@ def _round_up(step: float) -> float:
 def drawable(plot: Plot) -> Plot | None:
     """Return ``plot`` without what cannot be drawn on its axes; None if nothing is left."""
     lines = tuple(
-        Line(line.name, kept, line.is_dashed)
+        replace(line, points=kept)
         for line in plot.lines
         if (
             kept := tuple(
@@ -89,16 +99,7 @@ def drawable(plot: Plot) -> Plot | None:
             )
         )
     )
-    if not lines:
-        return None
-    return Plot(
-        title=plot.title,
-        x_label=plot.x_label,
-        y_label=plot.y_label,
-        lines=lines,
-        log_x=plot.log_x,
-        log_y=plot.log_y,
-    )
+    return replace(plot, lines=lines) if lines else None
 
 
 def svg(plot: Plot) -> str:
@@ -119,17 +120,26 @@ def svg(plot: Plot) -> str:
         f"{_text(0, 0, plot.y_label, anchor='middle')}</g>",
     ]
     ends = _apart([upward(line.points[-1][1]) for line in plot.lines])
-    for number, (line, place) in enumerate(zip(plot.lines, ends, strict=True)):
-        colour = COLOURS[number % len(COLOURS)]
+    colours = _colours(plot.lines)
+    for line, colour, place in zip(plot.lines, colours, ends, strict=True):
         places = [(across(x), upward(y)) for x, y in line.points]
-        parts += _line(places, colour, is_dashed=line.is_dashed)
-        end_x, end_y = places[-1]
-        parts.append(
-            f'<path d="M{end_x + 5:.1f} {end_y:.1f}L{WIDTH - RIGHT + 12} {place:.1f}" '
-            f'stroke="{colour}" stroke-width="0.7" stroke-opacity="0.6" fill="none"/>'
-        )
-        parts.append(_text(WIDTH - RIGHT + 16, place + 4, line.name, colour=colour))
+        parts += _line(line, places, colour)
+        parts.append(_pointer(line, places[-1], place, colour))
+        parts.append(_text(WIDTH - RIGHT + 22, place + 4, line.name, colour=colour))
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _colours(lines: Sequence[Line]) -> list[str]:
+    families = list(dict.fromkeys(line.family or line.name for line in lines))
+    return [COLOURS[families.index(line.family or line.name) % len(COLOURS)] for line in lines]
+
+
+def _pointer(line: Line, end: tuple[float, float], place: float, colour: str) -> str:
+    """Lead from a line to its name; show a piece of it where many would cross."""
+    begin = (WIDTH - RIGHT + 4, place) if line.is_curve else (end[0] + 5, end[1])
+    look = f'stroke-width="2"{_dashes(line)}' if line.is_curve else 'stroke-width="0.7"'
+    path = f"M{begin[0]:.1f} {begin[1]:.1f}L{WIDTH - RIGHT + 18} {place:.1f}"
+    return f'<path d="{path}" stroke="{colour}" {look} fill="none"/>'
 
 
 def _grid(across: Scale, upward: Scale) -> list[str]:
@@ -145,14 +155,18 @@ def _grid(across: Scale, upward: Scale) -> list[str]:
     return parts
 
 
-def _line(places: Sequence[tuple[float, float]], colour: str, *, is_dashed: bool) -> list[str]:
-    dashes = ' stroke-dasharray="6 4"' if is_dashed else ""
+def _line(line: Line, places: Sequence[tuple[float, float]], colour: str) -> list[str]:
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    drawn = f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
-    if len(places) > 12:  # a curve, not single figures
+    look = f'fill="none" stroke="{colour}" stroke-width="2"{_dashes(line)}'
+    drawn = f'<polyline points="{points}" {look}/>'
+    if line.is_curve:
         return [drawn]
     dots = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{colour}"/>' for x, y in places)
     return [drawn, *dots]
+
+
+def _dashes(line: Line) -> str:
+    return ' stroke-dasharray="5 3"' if line.is_dashed else ""
 
 
 def _apart(wanted: Sequence[float]) -> list[float]:

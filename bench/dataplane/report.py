@@ -16,6 +16,7 @@ LEVEL = 0.95  # of the best pair's figure is level with it: no run tells less ap
 HALF = 0.5  # of the rate as bytes is what requests should reach
 NOT_PEERS = frozenset({OURS, DIRECT, FLOOR, ONE})
 AHEAD = frozenset(named(size, count) for size in (SHORT, LONG) for count in CONNECTIONS[1:])
+STEPS = {named(size, count): count for size in (SHORT, LONG) for count in CONNECTIONS}
 
 
 def traffic(found: Traffic, name: str) -> Report:
@@ -121,33 +122,39 @@ def _calls(load: str, readings: Sequence[Reading]) -> Table:
 
 def _plots(found: Traffic, name: str) -> dict[str, Plot]:
     """Draw rates and tails against the number of connections, where there are several."""
-    steps = {named(size, count): count for size in (SHORT, LONG) for count in CONNECTIONS}
-    known = [one for one in found.readings if one.load in steps]
+    known = [one for one in found.readings if one.load in STEPS]
     if len({one.load for one in known}) < 2:
         return {}
-
-    def plot(title: str, label: str, figure: Callable[[Reading], float]) -> Plot:
-        lines = []
-        for path in dict.fromkeys(one.path for one in known):
-            points = {
-                steps[load]: median(
-                    figure(one) for one in known if (one.path, one.load) == (path, load)
-                )
-                for load in dict.fromkeys(one.load for one in known if one.path == path)
-            }
-            line = tuple((float(count), points[count]) for count in sorted(points))
-            lines.append(Line(path, line, is_dashed=who(path) in NOT_PEERS - {OURS}))
-        return Plot(title=title, x_label="connections", y_label=label, lines=tuple(lines))
-
     size = SHORT if known[0].load.startswith(f"{SHORT} ") else LONG
-    return {
-        f"{name}-rate": plot(f"Calls a second, answers of {size}", "calls/s", rate),
-        f"{name}-tail": plot(f"p99 of calls, answers of {size}", "ms", lambda one: one.p99 * 1000),
-    }
+    plots = {}
+    for how, word in ((BYTES, "bytes"), (REQUESTS, "requests")):
+        each = [one for one in known if kind(one.path) in ("", how)]
+        titled = f"answers of {size}, {how}"
+        plots[f"{name}-{word}"] = _plot(each, f"Calls a second: {titled}", "calls/s", rate)
+        plots[f"{name}-{word}-p99"] = _plot(each, f"p99 of calls: {titled}", "ms", _tail)
+    return plots
+
+
+def _plot(
+    readings: Sequence[Reading], title: str, unit: str, figure: Callable[[Reading], float]
+) -> Plot:
+    lines = []
+    for path in dict.fromkeys(one.path for one in readings):
+        at: dict[int, list[float]] = {}
+        for one in readings:
+            if one.path == path:
+                at.setdefault(STEPS[one.load], []).append(figure(one))
+        points = tuple((float(count), median(at[count])) for count in sorted(at))
+        lines.append(Line(who(path), points, is_dashed=who(path) in NOT_PEERS - {OURS}))
+    return Plot(title=title, x_label="connections", y_label=unit, lines=tuple(lines))
 
 
 def rate(one: Reading) -> float:
     return one.calls / one.seconds
+
+
+def _tail(one: Reading) -> float:
+    return one.p99 * 1000
 
 
 def _gigabits(one: Reading) -> float:

@@ -69,7 +69,9 @@ def _changes_plot(found: Latency) -> Plot:
                 (seconds * 1000, 100 * (number + 1) / len(figures))
                 for number, seconds in enumerate(sorted(figures))
             )
-            lines.append(Line(f"{who}, {one.when}", points, is_dashed=who == "floor"))
+            is_floor = who == "floor"
+            family = one.when if who in ("isthmus", "floor") else ""
+            lines.append(Line(f"{who}, {one.when}", points, is_floor, family))
     return Plot(
         title="One change until its mirror is seen to change",
         x_label="ms",

@@ -169,7 +169,7 @@ def test_rates_are_drawn_against_connections() -> None:
     run = found(
         *(reading(named(OURS, BYTES), calls, load=load) for load, calls in ((FEW, 1), (CALLS, 9)))
     )
-    (line,) = run.plots["calls-rate"].lines
+    (line,) = run.plots["calls-bytes"].lines
     assert line.points == ((1.0, 1.0), (32.0, 9.0))
 
 
