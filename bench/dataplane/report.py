@@ -139,7 +139,8 @@ def _plot(
     readings: Sequence[Reading], title: str, unit: str, figure: Callable[[Reading], float]
 ) -> Plot:
     lines = []
-    for path in dict.fromkeys(one.path for one in readings):
+    paths = dict.fromkeys(one.path for one in readings)
+    for path in sorted(paths, key=lambda path: who(path) != OURS):  # ours has one colour always
         at: dict[int, list[float]] = {}
         for one in readings:
             if one.path == path:

@@ -120,7 +120,7 @@ def _changes(scales: Sequence[Scale]) -> Table:
             found.setdefault((scale.role, change.what, scale.ports), []).append(change)
     return Table(
         title="One change among many ports, from its making until acknowledged",
-        columns=("", "samples", "resources sent", "bytes", "ms, p50", "highest"),
+        columns=("", "samples", "resources sent", "bytes, at most", "ms, p50", "highest"),
         rows=tuple(
             (
                 f"{role}, {ports:,}: {what}",

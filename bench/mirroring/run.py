@@ -19,7 +19,7 @@ import isthmus
 from bench import results
 from bench.mirroring import peer, storm
 from bench.mirroring.clusters import export, export_pods, linked, server, source, target
-from bench.mirroring.cold import Cold, Trial, patience, wanted
+from bench.mirroring.cold import Cold, Trial, Wanted, patience, wanted
 from bench.mirroring.controller import LOOK, controller
 from bench.mirroring.figures import Changes, Growing, Latency, Restarts, Size
 from bench.mirroring.latency import Samples, Stretch, changes, following
@@ -140,13 +140,9 @@ def restarting(plan: Plan) -> Restarts:
             before = mirrors
             trial = Trial(targets=(linked(west),), mirrors=mirrors, folder=folder)
             with source(trial.targets) as east:
-                with controller(east, folder) as running:
-                    everything = wanted(east, mirrors)
-                    running.until(
-                        "everything mirrored",
-                        lambda: everything.is_there(east),  # noqa: B023  (called in here only)
-                        patience(mirrors),
-                    )
+                everything = wanted(east, mirrors)
+                with controller(east, folder):
+                    _until(everything, east, patience(mirrors))
                     time.sleep(STATUS)
                 bare = floor(west, east, trial)
                 found.append(replace(restart(trial, east, plan.rest), floor=bare))
@@ -188,7 +184,7 @@ def _calm_and_rough(
     with source(trial.targets) as east, following(west, east, trial.folder):
         everything = wanted(east, trial.mirrors)
         with _mirroring(other, east, trial):
-            _until(lambda: everything.is_there(east), 10 * patience(trial.mirrors))
+            _until(everything, east, 10 * patience(trial.mirrors))
             calm = asyncio.run(changes(there, server(east), stretch))
             with storm.storm(blowing, trial.folder) as blown:
                 rough = asyncio.run(changes(there, server(east), stretch))
@@ -216,9 +212,9 @@ def _mirroring(
     return peer.running(other, east, trial.targets[0], trial.folder)
 
 
-def _until(is_so: Callable[[], bool], within: float) -> None:
+def _until(everything: Wanted, east: ControlPlane, within: float) -> None:
     deadline = time.monotonic() + within
-    while not is_so():
+    while not everything.is_there(east):
         if time.monotonic() > deadline:
             raise Failed(f"not everything is mirrored after {within:.0f} s")
         time.sleep(LOOK)
