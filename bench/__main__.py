@@ -42,6 +42,7 @@ def main() -> int:
             sizes=arguments.sizes or (),
             peers=read_peers(arguments.peer, arguments.prepare),
             contenders=tuple(name for name in arguments.only if name in RIVALS),
+            side=arguments.side,
         )
         chosen = _chosen(arguments.only)
         # What is quick, or without some of those who take part, is nothing to be written down.
@@ -69,7 +70,9 @@ def _measure(chosen: Sequence["Part[msgspec.Struct]"], options: Options, book: "
             flush=True,
         )
         began = time.monotonic()
-        book.enter(part, part.measure(options))
+        found = part.measure(options)
+        if found is not None:
+            book.enter(part, found)
         print(f"{part.name}: took {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -189,6 +192,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=COMMAND",
         help="what is run before a peer, before the clock starts; the same placeholders",
+    )
+    parser.add_argument(
+        "--side",
+        choices=["ours", "floor"],
+        default="",
+        help="of cold, the largest size: one side of one round now, and the floor's later",
     )
     parser.add_argument("--render", action="store_true", help="write what is recorded down again")
     return parser

@@ -17,9 +17,10 @@ from bench.dataplane.figures import Told, Traffic
 from bench.dataplane.load import Load
 from bench.mirroring import report as mirroring_report
 from bench.mirroring import run as mirroring
-from bench.mirroring import settled
+from bench.mirroring import settled, starts
 from bench.mirroring.figures import Growing, Latency, Restarts, merged, merged_restarts
 from bench.mirroring.peer import Peer
+from bench.mirroring.plan import Plan
 from bench.report import Report
 from bench.results import Results
 
@@ -35,6 +36,7 @@ class Options:
     sizes: tuple[int, ...] = ()
     peers: tuple[Peer, ...] = ()
     contenders: tuple[str, ...] = ()  # of the Kubernetes edge
+    side: str = ""  # of one round of a cold start, if its sides are to be measured apart
 
     def chosen(self, whole: tuple[int, ...], quick: tuple[int, ...]) -> tuple[int, ...]:
         return self.sizes or (quick if self.quick else whole)
@@ -51,7 +53,7 @@ class Part(Generic[S]):
     about: str
     minutes: float  # that it takes on a machine at rest, about
     shape: type[S]
-    measure: Callable[[Options], S]
+    measure: Callable[[Options], S | None]  # None if there is nothing to record yet
     report: Callable[[S], Report]
     merged: Callable[[S | None, S], S] = lambda _, now: now
 
@@ -62,21 +64,26 @@ def _edge(options: Options) -> Results:
     return edge.run(plan)
 
 
-def _cold(options: Options) -> Growing:
+def _cold(options: Options) -> Growing | None:
     sizes = options.chosen((100, 1000, 5000, 10000), (50, 200))
-    return mirroring.cold(_starts(options, sizes))
+    if options.side == "ours":
+        starts.first_half(sizes[-1])
+        return None
+    if options.side == "floor":
+        return starts.second_half(sizes[-1])
+    return starts.cold(_starts(options, sizes))
 
 
 def _pods(options: Options) -> Growing:
-    return mirroring.pods(_starts(options, options.chosen((10, 100, 1000), (10, 100))))
+    return starts.pods(_starts(options, options.chosen((10, 100, 1000), (10, 100))))
 
 
 def _links(options: Options) -> Growing:
-    return mirroring.links(_starts(options, options.chosen((1, 10, 50), (1, 5))))
+    return starts.links(_starts(options, options.chosen((1, 10, 50), (1, 5))))
 
 
-def _starts(options: Options, sizes: tuple[int, ...]) -> mirroring.Plan:
-    return mirroring.Plan(
+def _starts(options: Options, sizes: tuple[int, ...]) -> Plan:
+    return Plan(
         sizes=sizes,
         # What takes minutes is not as noisy as what takes seconds.
         rounds={size: options.rounds(3 if size <= 1000 else 1) for size in sizes},
@@ -87,7 +94,7 @@ def _starts(options: Options, sizes: tuple[int, ...]) -> mirroring.Plan:
 def _changes(options: Options) -> Latency:
     (mirrors, *_) = options.chosen((1000,), (200,))
     return mirroring.changing(
-        mirroring.Plan(
+        Plan(
             sizes=(mirrors,),
             rounds={mirrors: options.rounds(3)},
             samples=20 if options.quick else 200,
@@ -98,7 +105,7 @@ def _changes(options: Options) -> Latency:
 
 def _restart(options: Options) -> Restarts:
     sizes = options.chosen((1000,), (100,))
-    return mirroring.restarting(mirroring.Plan(sizes=sizes, rest=5.0 if options.quick else 60.0))
+    return mirroring.restarting(Plan(sizes=sizes, rest=5.0 if options.quick else 60.0))
 
 
 def _catalogue(options: Options) -> Catalogue:

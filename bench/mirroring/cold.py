@@ -60,10 +60,12 @@ def wanted(east: ControlPlane, mirrors: int) -> Wanted:
 class Cold:
     """Measures all sides in turn. The floor writes what the controller has written first."""
 
-    def __init__(self, trial: Trial, peers: Sequence[Peer] = ()) -> None:
+    def __init__(
+        self, trial: Trial, peers: Sequence[Peer] = (), groups: tuple[tuple[Post, ...], ...] = ()
+    ) -> None:
         self._trial = trial
         self._peers = peers
-        self._groups: tuple[tuple[Post, ...], ...] = ()
+        self.groups = groups  # what was written, and is to be written again
         self.missing: dict[str, str] = {}
 
     def rounds(self, count: int) -> tuple[Round, ...]:
@@ -110,16 +112,16 @@ class Cold:
                 sync = replace(
                     sync, peak=memory("VmHWM", running.pid), kept=memory("VmRSS", running.pid)
                 )
-            self._groups = asyncio.run(written(east))
-        if len(self._groups) != trial.mirrors:
-            raise Failed(f"there are {len(self._groups)} mirrors, and not {trial.mirrors}")
+            self.groups = asyncio.run(written(east))
+        if len(self.groups) != trial.mirrors:
+            raise Failed(f"there are {len(self.groups)} mirrors, and not {trial.mirrors}")
         return sync
 
     def floor(self) -> Sync:
         """Let the bare client write the same."""
         trial = self._trial
         with source(trial.targets) as east:
-            job = Job(east=server(east), groups=self._groups)
+            job = Job(east=server(east), groups=self.groups)
             path = trial.folder / "write.json"
             path.touch(mode=0o600)
             path.write_bytes(msgspec.json.encode(job))

@@ -1,94 +1,34 @@
-"""The parts that have to do with mirroring, each of which can be measured without the others."""
+"""Where everything is mirrored already: single changes, restarts and rest."""
 
 import asyncio
-import compileall
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from math import inf
-from pathlib import Path
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
-import isthmus
 from bench import results
 from bench.mirroring import peer, storm
-from bench.mirroring.clusters import export, export_pods, linked, server, source, target
-from bench.mirroring.cold import Cold, Trial, Wanted, patience, wanted
+from bench.mirroring.clusters import export, linked, server, source, target
+from bench.mirroring.cold import Trial, Wanted, patience, wanted
 from bench.mirroring.controller import LOOK, controller
-from bench.mirroring.figures import Changes, Growing, Latency, Restarts, Size
+from bench.mirroring.figures import Changes, Latency, Restarts
 from bench.mirroring.latency import Samples, Stretch, changes, following
 from bench.mirroring.peer import Peer
+from bench.mirroring.plan import Plan, ground
 from bench.mirroring.restart import floor, restart
-from bench.mirroring.targets import targets
 from bench.progress import Progress
 from bench.trial import Failed
-from lab.build import build
 from lab.controlplane import ControlPlane
-from lab.versions import CONTROL_PLANE, ETCD, KUBERNETES
+from lab.versions import ETCD, KUBERNETES
 
 STATUS = 12.0  # seconds: as long as the status of a link may wait for work that goes on
-EACH = 20  # exports of each of many targets
 STORM = 100.0  # changes a second
 SHORT_PAUSE = 0.03  # seconds between two changes, where the time for them is short
 IDLE, STORMY, BUSY = "idle", "in a storm", "in a cold start"
-
-Filled: TypeAlias = Callable[[int, int], AbstractContextManager[Trial]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What one part measures; ``sizes`` grow."""
-
-    sizes: tuple[int, ...]
-    rounds: Mapping[int, int] = field(default_factory=dict)  # by size
-    samples: int = 0  # of single changes, for each side
-    rest: float = 0.0  # seconds without any change
-    peers: tuple[Peer, ...] = ()
-
-
-def cold(plan: Plan) -> Growing:
-    """Mirror so many exported Services from nothing."""
-    with _folder() as folder, target() as west:
-
-        @contextmanager
-        def filled(before: int, count: int) -> Iterator[Trial]:
-            asyncio.run(export(west, range(before, count)))
-            yield Trial(targets=(linked(west),), mirrors=count, folder=folder)
-
-        return _growing(plan, filled)
-
-
-def pods(plan: Plan) -> Growing:
-    """Mirror one headless Service with so many named pods from nothing."""
-    with _folder() as folder, target() as west:
-
-        @contextmanager
-        def filled(before: int, count: int) -> Iterator[Trial]:
-            if count:
-                asyncio.run(export_pods(west, range(before, count)))
-            there = linked(west, has_pods=True)
-            # Each pod has a mirror, and so has the Service itself.
-            yield Trial(targets=(there,), mirrors=count + bool(count), folder=folder)
-
-        return _growing(plan, filled)
-
-
-def links(plan: Plan) -> Growing:
-    """Mirror the few Services of each of so many targets from nothing."""
-    with _folder() as folder:
-
-        @contextmanager
-        def filled(_: int, count: int) -> Iterator[Trial]:
-            with targets(max(count, 1), EACH if count else 0) as found:
-                yield Trial(targets=found, mirrors=EACH * count, folder=folder)
-
-        return _growing(plan, filled)
 
 
 def changing(plan: Plan) -> Latency:
@@ -98,7 +38,7 @@ def changing(plan: Plan) -> Latency:
     missing: dict[str, str] = {}
     rounds = plan.rounds[mirrors]
     progress = Progress("measurements of single changes", 1 + rounds + len(plan.peers))
-    with _folder() as folder, target() as west:
+    with ground() as folder, target() as west:
         asyncio.run(export(west, range(mirrors)))
         trial = Trial(targets=(linked(west),), mirrors=mirrors, folder=folder)
         calm, rough, rate = _calm_and_rough(trial, west, plan)
@@ -133,7 +73,7 @@ def restarting(plan: Plan) -> Restarts:
     """Start a controller where everything is mirrored already."""
     progress = Progress("restarts", len(plan.sizes))
     found = []
-    with _folder() as folder, target() as west:
+    with ground() as folder, target() as west:
         before = 0
         for mirrors in plan.sizes:
             asyncio.run(export(west, range(before, mirrors)))
@@ -148,30 +88,6 @@ def restarting(plan: Plan) -> Restarts:
                 found.append(replace(restart(trial, east, plan.rest), floor=bare))
             progress.step(f"{mirrors} mirrors")
     return Restarts(machine=results.machine(KUBERNETES, ETCD), each=tuple(found))
-
-
-def _growing(plan: Plan, filled: Filled) -> Growing:
-    progress = Progress("cold starts", len(plan.sizes) + 1)
-    with filled(0, 0) as trial:
-        empty = Cold(trial).ours()
-    progress.step("a controller with nothing to do")
-    sizes: list[Size] = []
-    missing: dict[str, str] = {}
-    for count in plan.sizes:
-        with filled(sizes[-1].count if sizes else 0, count) as trial:
-            side_by_side = Cold(trial, plan.peers)
-            sizes.append(
-                Size(
-                    count=count,
-                    mirrors=trial.mirrors,
-                    date=datetime.now(UTC).date().isoformat(),
-                    rounds=side_by_side.rounds(plan.rounds[count]),
-                )
-            )
-            missing |= side_by_side.missing
-        progress.step(f"{count}")
-    machine = results.machine(KUBERNETES, ETCD)
-    return Growing(machine=machine, empty=empty, sizes=tuple(sizes), missing=missing)
 
 
 def _calm_and_rough(
@@ -227,13 +143,3 @@ def _changes(when: str, own: Samples, others: Mapping[str, Samples]) -> Changes:
         floor=own.floor,
         peers={name: one.mirror for name, one in others.items()},
     )
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """Have everything there that is run, and a place for its files."""
-    build(CONTROL_PLANE)
-    # As it is where it was installed; a checkout may be forbidden to keep what it has compiled.
-    compileall.compile_dir(Path(isthmus.__file__).parent, quiet=1)
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
