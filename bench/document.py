@@ -36,5 +36,5 @@ def piped(table: Table) -> str:
     rule = ["---", *("---:" for _ in table.columns[1:])]
     lines = [table.columns, rule, *table.rows]
     return "\n".join(
-        [f"### {table.title}", "", *("| " + " | ".join(line) + " |" for line in lines)]
+        [f"#### {table.title}", "", *("| " + " | ".join(line) + " |" for line in lines)]
     )
