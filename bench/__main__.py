@@ -5,6 +5,7 @@ measured again alone. In the end come the tables, how costs grow, and a verdict 
 """
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -35,6 +36,8 @@ def main() -> int:
     # A terminated run ends its servers and removes their data, as an interrupted one does.
     # Shells let background jobs ignore Ctrl-C, which is no reason to ignore that they are ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # What Envoy says is of interest only where nothing is measured.
+    logging.basicConfig(level=logging.CRITICAL)
     try:
         options = Options(
             quick=arguments.quick,

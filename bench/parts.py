@@ -216,7 +216,7 @@ PARTS: tuple[
     Part(
         name="calls",
         about="answers of 1 KB on every way",
-        minutes=7,
+        minutes=9,
         shape=Traffic,
         measure=_traffic(load.CALLS),
         report=_carried("calls"),
@@ -224,7 +224,7 @@ PARTS: tuple[
     Part(
         name="large",
         about="answers of 100 KB on every way",
-        minutes=7,
+        minutes=9,
         shape=Traffic,
         measure=_traffic(load.LARGE),
         report=_carried("large"),

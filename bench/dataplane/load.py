@@ -11,6 +11,7 @@ from bench.trial import Failed
 
 MANY_BYTES = 1 << 20  # of one large call
 LONG_BYTES = 100 << 10  # of one that is neither large nor short
+MANY = 100  # connections, whose making takes a noticeable part of a second or two
 SCRIPT = Path(__file__).with_name("load.lua")
 
 
@@ -23,6 +24,11 @@ class Load:
     path: str = "/"
     arguments: tuple[str, ...] = ()
     carries: int = 0  # bytes of one call, where it is they that count
+
+    @property
+    def longer(self) -> float:
+        """How many times as long it has to last: its connections have to be made first."""
+        return 2.0 if self.connections >= MANY else 1.0
 
 
 CONNECTIONS = (1, 32, 256)

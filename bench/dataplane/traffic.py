@@ -75,7 +75,7 @@ async def measure(plan: Plan, folder: Path) -> tuple[tuple[Reading, ...], dict[s
 
 async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
     before = sum(map(processor_seconds, way.processes))
-    said = await asyncio.to_thread(load.offer, one, way.place, seconds)
+    said = await asyncio.to_thread(load.offer, one, way.place, seconds * one.longer)
     return Reading(
         path=way.name,
         load=one.name,
