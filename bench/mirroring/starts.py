@@ -28,7 +28,8 @@ def cold(plan: Plan) -> Growing:
 
         @contextmanager
         def filled(before: int, count: int) -> Iterator[Trial]:
-            asyncio.run(export(west, range(before, count)))
+            if count:
+                asyncio.run(export(west, range(before, count)))
             yield Trial(targets=(linked(west),), mirrors=count, folder=folder)
 
         return _growing(plan, filled)
