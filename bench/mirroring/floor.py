@@ -9,7 +9,6 @@ import asyncio
 import gc
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -21,6 +20,7 @@ from bench.mirroring.clusters import TWIN, Server, twin
 from bench.population import namespace
 from bench.requests import session, spread
 from bench.target import ENDPOINT_SLICES, SERVICES
+from bench.watching import Metadata, watch
 from isthmus.model.objects import EndpointSlice, Service
 
 T = TypeVar("T")
@@ -54,20 +54,6 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Listed(msgspec.Struct, Generic[T], frozen=True):
     items: tuple[T, ...]
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    name: str
-    annotations: Mapping[str, str] = {}
-
-
-class _Object(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _Event(msgspec.Struct, frozen=True):
-    type: str
-    object: _Object
 
 
 async def write(job: Job) -> Cost:
@@ -108,25 +94,13 @@ async def read(job: Job) -> Cost:
 async def follow(job: Job) -> None:
     """Write each change of a twin in the target to its twin in the source."""
     assert job.west is not None, "somebody has to be followed"
-    decoder = msgspec.json.Decoder(_Event)
-    query = {"watch": "1", "labelSelector": TWIN}
-    forever = aiohttp.ClientTimeout(None)
-    async with (
-        session(job.west) as there,
-        session(job.east) as here,
-        there.get(SERVICES, params=query, timeout=forever) as answer,
-    ):
-        answer.raise_for_status()
-        print(FOLLOWING, flush=True)
-        rest = b""
-        async for chunk in answer.content.iter_any():
-            *lines, rest = (rest + chunk).split(b"\n")
-            for event in map(decoder.decode, lines):
-                if event.type == "MODIFIED":
-                    await _copy(here, event.object.metadata)
+    async with session(job.west) as there, session(job.east) as here:
+        async for event in watch(there, TWIN, lambda: print(FOLLOWING, flush=True)):
+            if event.type == "MODIFIED":
+                await _copy(here, event.object.metadata)
 
 
-async def _copy(here: aiohttp.ClientSession, changed: _Metadata) -> None:
+async def _copy(here: aiohttp.ClientSession, changed: Metadata) -> None:
     number = int(changed.name.rpartition("-")[2])
     body = twin(number)
     body["metadata"]["annotations"][REVISION] = changed.annotations[REVISION]

@@ -9,7 +9,7 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +24,8 @@ from bench import peers
 from bench.mirroring.clusters import TWIN, TWINS, Server, server, twin
 from bench.mirroring.floor import FOLLOWING, REVISION, Job
 from bench.requests import send, session
-from bench.target import SERVICES
 from bench.trial import Failed
+from bench.watching import Event, watch
 from isthmus.model.objects import Key
 from lab.controlplane import ControlPlane
 from lab.process import Process, Supervisor
@@ -33,22 +33,6 @@ from lab.process import Process, Supervisor
 PATIENCE = 60.0  # seconds for one change
 LONGEST_PAUSE = 0.1  # seconds between two changes, so that they fall at any moment
 EXPORT = re.compile(r"payments-\d+")  # in whatever the name of its mirror is
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    name: str
-    namespace: str
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-
-
-class _Object(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _Event(msgspec.Struct, frozen=True):
-    type: str
-    object: _Object
 
 
 class Expected(NamedTuple):
@@ -77,19 +61,10 @@ class Observer:
             await self._grown.wait()
 
     async def watch(self, opened: aiohttp.ClientSession) -> None:
-        decoder = msgspec.json.Decoder(_Event)
-        query = {"watch": "1", "labelSelector": "app.kubernetes.io/part-of=payments"}
-        forever = aiohttp.ClientTimeout(None)
-        async with opened.get(SERVICES, params=query, timeout=forever) as answer:
-            answer.raise_for_status()
-            rest = b""
-            async for chunk in answer.content.iter_any():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for event in map(decoder.decode, lines):
-                    self._see(event)
-        raise Failed("the watch of the source has ended")
+        async for event in watch(opened, "app.kubernetes.io/part-of=payments"):
+            self._see(event)
 
-    def _see(self, event: _Event) -> None:
+    def _see(self, event: Event) -> None:
         found = event.object.metadata
         exported = EXPORT.search(found.name)
         if event.type == "ADDED" and exported and TWIN not in found.labels:
