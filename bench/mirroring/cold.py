@@ -41,6 +41,7 @@ class Trial:
     targets: tuple[Linked, ...]
     mirrors: int
     folder: Path
+    is_woven: bool = False  # whether mirrors name each other, so that the first are written again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +121,14 @@ class Cold:
             api = east.supervisor.pid(API_SERVER.name)
             before = processor_seconds(api)
             with controller(east, trial.folder) as running:
+
+                def is_done() -> bool:
+                    if trial.mirrors and not all_of_it.is_there(east):
+                        return False
+                    return bool(trial.mirrors and not trial.is_woven) or running.has_settled()
+
                 wall = running.until(
-                    "everything mirrored",
-                    (lambda: all_of_it.is_there(east)) if trial.mirrors else running.has_settled,
-                    patience(trial.mirrors),
-                    all_of_it.look,
+                    "everything mirrored", is_done, patience(trial.mirrors), all_of_it.look
                 )
                 sync = Sync(
                     wall=wall,

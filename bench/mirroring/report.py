@@ -33,7 +33,9 @@ def growing(found: Growing, by: str) -> Report:
             f"nothing to mirror: {found.empty.kept:.0f} MB, {found.empty.cpu:.2f} s of CPU."
         ),
         tables=(_cold(found, by),),
-        verdicts=tuple(verdict for size in found.sizes for verdict in _of_size(size, by)),
+        verdicts=tuple(verdict for size in found.sizes for verdict in _of_size(size))
+        if by == SERVICES
+        else (),
         missing=found.missing,
         growths=growths(found, by),
         plots={} if by != SERVICES else {"cold": _cold_plot(found), "memory": _memory_plot(found)},
@@ -76,8 +78,8 @@ def growths(found: Growing, by: str) -> tuple[Growth, ...]:
     )
 
 
-def _of_size(size: Size, by: str) -> list[Verdict]:
-    named = f"{size.count:,} {by}"
+def _of_size(size: Size) -> list[Verdict]:
+    named = f"{size.count:,} {SERVICES}"
     cold = median(one.cold_ratio for one in size.rounds)
     writing = median(one.writing_ratio for one in size.rounds)
     servers = median(one.ours.server_cpu / one.floor.server_cpu for one in size.rounds)
@@ -93,7 +95,7 @@ def _of_size(size: Size, by: str) -> list[Verdict]:
             evidence=f"{servers:.2f}",
         ),
     ]
-    if by == SERVICES and size.count == LINKERD_AT:
+    if size.count == LINKERD_AT:
         judged += _beside_linkerd(size)
     return judged
 

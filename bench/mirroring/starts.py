@@ -44,8 +44,9 @@ def pods(plan: Plan) -> Growing:
             if count:
                 asyncio.run(export_pods(west, range(before, count)))
             there = linked(west, has_pods=True)
-            # Each pod has a mirror, and so has the Service itself.
-            yield Trial(targets=(there,), mirrors=count + bool(count), folder=folder)
+            # Each pod has a mirror, and so has the Service itself, which names those of its pods.
+            mirrors = count + bool(count)
+            yield Trial(targets=(there,), mirrors=mirrors, folder=folder, is_woven=True)
 
         return _growing(plan, filled)
 
