@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -73,6 +74,7 @@ def first_half(count: int) -> None:
         side = Cold(Trial(targets=there, mirrors=count, folder=folder))
         ours = side.ours()
         write(count, Half(ours=ours, empty=empty, load=load, groups=side.groups))
+    print(f"{count:,} took {ours.wall:.1f} s; kept until --side floor", file=sys.stderr)
 
 
 def second_half(count: int) -> Growing:
