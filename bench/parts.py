@@ -118,10 +118,10 @@ def _told(options: Options) -> Told:
     return dataplane.tell(dataplane.Plan(sizes=sizes, rounds=options.rounds(2)))
 
 
-def _traffic(loads: tuple[Load, ...]) -> Callable[[Options], Traffic]:
+def _traffic(loads: tuple[Load, ...], rounds: int) -> Callable[[Options], Traffic]:
     def measure(options: Options) -> Traffic:
         seconds = 1.0 if options.quick else 3.0
-        plan = dataplane.Plan(rounds=options.rounds(3), seconds=seconds, loads=loads)
+        plan = dataplane.Plan(rounds=options.rounds(rounds), seconds=seconds, loads=loads)
         return dataplane.carry(plan)
 
     return measure
@@ -156,7 +156,7 @@ PARTS: tuple[
     Part(
         name="cold",
         about="from nothing to everything mirrored, by the number of exports",
-        minutes=25,
+        minutes=20,
         shape=Growing,
         measure=_cold,
         report=_shown(mirroring_report.SERVICES),
@@ -182,7 +182,7 @@ PARTS: tuple[
     Part(
         name="pods",
         about="cold starts, by the number of pods of one headless Service",
-        minutes=6,
+        minutes=5,
         shape=Growing,
         measure=_pods,
         report=_shown(mirroring_report.PODS),
@@ -191,7 +191,7 @@ PARTS: tuple[
     Part(
         name="links",
         about="cold starts, by the number of links",
-        minutes=6,
+        minutes=5,
         shape=Growing,
         measure=_links,
         report=_shown(mirroring_report.LINKS),
@@ -218,23 +218,23 @@ PARTS: tuple[
         about="answers of 1 KB on every way",
         minutes=9,
         shape=Traffic,
-        measure=_traffic(load.CALLS),
+        measure=_traffic(load.CALLS, 3),
         report=_carried("calls"),
     ),
     Part(
         name="large",
         about="answers of 100 KB on every way",
-        minutes=9,
+        minutes=6,
         shape=Traffic,
-        measure=_traffic(load.LARGE),
+        measure=_traffic(load.LARGE, 2),
         report=_carried("large"),
     ),
     Part(
         name="streams",
         about="new connections, and 1 MB up and down, on every way",
-        minutes=7,
+        minutes=5,
         shape=Traffic,
-        measure=_traffic(load.STREAMS),
+        measure=_traffic(load.STREAMS, 2),
         report=_carried("streams"),
     ),
 )
