@@ -1,6 +1,7 @@
 """The kernel's own account of another process, or of one and all that it has started."""
 
 import os
+import resource
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,22 @@ def family(pid: int) -> Iterator[int]:
         one = waiting.pop()
         yield one
         waiting += children[one]
+
+
+def allow_files(wanted: int) -> int:
+    """Let this process, and those that it starts, have so many open files, or as many as may be.
+
+    Return how many that are: only some may have more than they were given.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= wanted:
+        return soft
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(wanted, hard)))
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return hard
+    return wanted
 
 
 def _fields(pid: int) -> list[str]:

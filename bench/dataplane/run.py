@@ -16,10 +16,12 @@ from bench.dataplane import pairs, traffic
 from bench.dataplane.figures import Reading, Scale, Told, Traffic
 from bench.dataplane.load import Load
 from bench.dataplane.proxies import EGRESS, GATEWAY
+from bench.kernel import allow_files
 from bench.progress import Progress
 from bench.trial import Failed
 from isthmus.envoy.process import VERSION
 
+SPARE = 4096  # files beside those of listeners
 PATIENCE = 600.0  # seconds for one proxy to be told everything, and then of each change
 
 
@@ -36,10 +38,18 @@ class Plan:
 def tell(plan: Plan) -> Told:
     """Tell one proxy of each role about so many ports."""
     load = os.getloadavg()[0]
-    turns = [(role, ports) for ports in plan.sizes for role in (GATEWAY, EGRESS)]
+    most = fitting(max(plan.sizes), allow_files(max(plan.sizes) + SPARE))
+    missing = {
+        f"egress with {ports:,} ports": f"a process may not have as many files here; {most:,} are"
+        for ports in plan.sizes
+        if ports > most
+    }
+    turns = [
+        *((GATEWAY, ports) for ports in plan.sizes),
+        *((EGRESS, ports) for ports in dict.fromkeys(min(most, ports) for ports in plan.sizes)),
+    ]
     progress = Progress("proxies told", len(turns) * plan.rounds)
     found: list[Scale] = []
-    missing: dict[str, str] = {}
     for role, ports in trial.in_turn(turns, plan.rounds):
         command = [sys.executable, "-m", "bench.dataplane.scale", role, str(ports)]
         try:
@@ -58,6 +68,11 @@ def tell(plan: Plan) -> Told:
         scales=tuple(found),
         missing=missing,
     )
+
+
+def fitting(ports: int, files: int) -> int:
+    """Return of how many ports an egress can be told, which has a listener for each."""
+    return ports if ports + SPARE <= files else (files - SPARE) // 1000 * 1000
 
 
 def carry(plan: Plan) -> Traffic:

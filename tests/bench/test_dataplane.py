@@ -10,6 +10,7 @@ from bench.dataplane import pairs, telling, told
 from bench.dataplane.figures import Change, Cost, Reading, Scale, Told, Traffic
 from bench.dataplane.proxies import EGRESS, GATEWAY
 from bench.dataplane.report import traffic
+from bench.dataplane.run import fitting
 from bench.dataplane.ways import BYTES, DIRECT, FLOOR, ONE, OURS, REQUESTS, named
 from bench.report import Report, markdown, terminal
 from bench.results import Machine
@@ -212,6 +213,20 @@ def test_what_proxies_are_told_is_whole_and_stays_so_through_every_change(role: 
         # A change is said in far fewer bytes than everything is.
         assert 0 < told.message_bytes(before, now) < told.message_bytes(EMPTY, now), step.what
     assert told.message_bytes(assembly.snapshot(), assembly.snapshot()) == 0
+
+
+@pytest.mark.parametrize(
+    "ports, files, expected",
+    [
+        pytest.param(5000, 20_000, 5000, id="all of them"),
+        pytest.param(20_000, 24_096, 20_000, id="just so"),
+        pytest.param(20_000, 20_000, 15_000, id="as many thousands as there is room for"),
+    ],
+)
+def test_an_egress_is_told_of_no_more_ports_than_it_may_have_files(
+    ports: int, files: int, expected: int
+) -> None:
+    assert fitting(ports, files) == expected
 
 
 def test_every_setting_of_every_pair_is_filled_in(tmp_path: Path) -> None:
