@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bench import record, report
-from bench.mirroring import settled
+from bench.mirroring import halves, settled
 from bench.mirroring.figures import (
     Changes,
     Growing,
@@ -19,12 +19,15 @@ from bench.mirroring.figures import (
     merged,
     merged_restarts,
 )
+from bench.mirroring.floor import Post
 from bench.mirroring.replay import replay
 from bench.mirroring.report import LINKS, PODS, SERVICES, growing
 from bench.mirroring.restart import counted
+from bench.mirroring.storm import Storm
 from bench.population import SLICE, set_slices, stateful
 from bench.report import Report
 from bench.results import Machine
+from bench.trial import Failed
 from isthmus.model.objects import EndpointSlice, Metadata, Service, ServicePort, ServiceSpec
 
 HERE = Machine(cores=2, memory_gb=24, python="3.11", kubernetes="v1", etcd="v3")
@@ -273,3 +276,28 @@ def test_a_recorded_run_of_mirroring_reads_back_as_it_was(tmp_path: Path) -> Non
     run = starts(size(100, a_round(sync(9.0), sync(9.0))))
     record.write(tmp_path / "run.json", "cold", run)
     assert record.read(tmp_path / "run.json", "cold", Growing) == run
+
+
+def test_half_of_a_round_is_kept_until_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(Failed, match="--side ours comes first"):
+        halves.read(10_000)
+    groups = ((Post("/api/v1/services", b"{}"),),)
+    half = halves.Half(ours=sync(300.0), empty=sync(1.0), load=0.2, groups=groups)
+    halves.write(10_000, half)
+    assert halves.read(10_000) == half
+
+
+@pytest.mark.parametrize(
+    "said, rate",
+    [
+        pytest.param("", 0.0, id="nothing yet"),
+        pytest.param("1.000 99\n2.000 200\n", 100.0, id="the last word counts"),
+    ],
+)
+def test_a_storm_is_as_strong_as_it_was(tmp_path: Path, said: str, rate: float) -> None:
+    log = tmp_path / "storm.log"
+    log.write_text(said)
+    assert Storm(log).rate == rate
