@@ -25,7 +25,7 @@ ALL = "traffic"
 CALLER, ACCOUNT = "127.0.0.1", "shop/cart"  # where the generator calls from, and who it is
 SERVICES: dict[str, tuple[int, Protocol]] = {BYTES: (0, "tcp"), REQUESTS: (1, "http")}
 PATIENCE = 60.0
-REST = 1.0  # seconds between two loads, for what is left of the first
+REST = 1 / 3  # of a load's time is between two of them, for what is left of the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Way:
 class Plan:
     rounds: int
     seconds: float  # of one load on one way
-    loads: Sequence[Load] = load.LOADS
+    loads: Sequence[Load] = load.CALLS
 
 
 def missing() -> dict[str, str]:
@@ -67,7 +67,7 @@ async def measure(plan: Plan, folder: Path) -> tuple[tuple[Reading, ...], dict[s
             except Failed as error:
                 failed[f"{way.name}, {one.name}"] = str(error)
             progress.step(f"{way.name}, {one.name}")
-            await asyncio.sleep(REST)
+            await asyncio.sleep(plan.seconds * REST)
     order = [(one.name, way.name) for one in plan.loads for way in ways]
     found.sort(key=lambda one: order.index((one.load, one.path)))
     return tuple(found), failed
@@ -75,7 +75,7 @@ async def measure(plan: Plan, folder: Path) -> tuple[tuple[Reading, ...], dict[s
 
 async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
     before = sum(map(processor_seconds, way.processes))
-    said = await asyncio.to_thread(load.offer, one, way.place, seconds)
+    said = await asyncio.to_thread(load.offer, one, way.place, seconds * one.longer)
     return Reading(
         path=way.name,
         load=one.name,
@@ -85,6 +85,7 @@ async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
         carried=said.requests * one.carries,
         p50=said.p50,
         p99=said.p99,
+        p999=said.p999,
         cpu=sum(map(processor_seconds, way.processes)) - before,
     )
 
