@@ -7,9 +7,8 @@ from isthmus.model.names import CREATED_NAMESPACE, MIRRORED
 from isthmus.model.wire import Json, JsonObject
 from tests.apps.clusters import Place
 
-ASSIGNED = frozenset(
-    {"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
-)
+ASSIGNED = frozenset({"creationTimestamp", "generation", "nodePort", "resourceVersion", "uid"})
+TIMES = frozenset({"lastTransitionTime", "time"})  # of a condition, and of a manager of fields
 # A lease says who wrote last, and Events are notes for people that nobody keeps.
 PASSING = frozenset({"coordination.k8s.io/leases", "events.k8s.io/events", "/events"})
 OURS = frozenset({"isthmus.dev/links", *PASSING})
@@ -80,7 +79,7 @@ def _without_marks(obj: Json, owners: dict[str, str]) -> Json:
         return {
             name: _without_marks(value, owners)
             for name, value in obj.items()
-            if name not in ASSIGNED and name != "lastTransitionTime"
+            if name not in ASSIGNED and name not in TIMES
         }
     if isinstance(obj, list):
         return [_without_marks(one, owners) for one in obj]
