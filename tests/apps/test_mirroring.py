@@ -1,9 +1,14 @@
 """What a controller does and does not do, on embedded clusters and virtual time."""
 
 import asyncio
+import base64
+import ssl
 from dataclasses import replace
 
 import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from prometheus_client import generate_latest
 
 from isthmus.apps.controller.metrics import registry
@@ -31,6 +36,8 @@ from tests.apps.clusters import (
     settled,
     source,
 )
+from tests.support.certificates import self_signed
+from tests.support.pki import of_version
 from tests.support.waiting import eventually, until
 
 HOUR = 3600.0
@@ -184,6 +191,16 @@ async def test_rotated_credentials_are_used_without_a_write() -> None:
         await settled(east, [*mirrored(8), "late-west"])
 
 
+def with_authority(pem: str) -> bytes:
+    found = yaml.safe_load(kubeconfig("west"))
+    coded = base64.b64encode(pem.encode()).decode()
+    found["clusters"][0]["cluster"]["certificate-authority-data"] = coded
+    return yaml.safe_dump(found).encode()
+
+
+CA = x509.load_pem_x509_certificate(self_signed("ca").certificate).public_bytes(Encoding.DER)
+
+
 @pytest.mark.parametrize(
     "raw, reason",
     [
@@ -193,6 +210,11 @@ async def test_rotated_credentials_are_used_without_a_write() -> None:
             kubeconfig("west").replace(b"https://west.example:6443", b"https://169.254.169.254"),
             "BadCredentials",
             id="metadata service",
+        ),
+        pytest.param(
+            with_authority(ssl.DER_cert_to_PEM_cert(of_version(CA, 3))),
+            "BadCredentials",
+            id="an authority of a version that there is not",
         ),
     ],
 )
