@@ -18,15 +18,13 @@ Portrait = dict[Key, JsonObject]
 
 
 def portrait(place: Place) -> Portrait:
-    """Return all that is in a cluster, addresses that were assigned by the names of their owners."""
+    """Return all that is in a cluster; for addresses that were assigned, whose they are."""
     records = [one for one in place.cluster.store.snapshot().records if _stays(one)]
     owners = dict(_addresses(records))
     return {one.key: _without_marks(one.object, owners) for one in records}
 
 
-def strangers(
-    place: Place, is_ours: Callable[[JsonObject], bool] | None = None
-) -> dict[Key, int]:
+def strangers(place: Place, is_ours: Callable[[JsonObject], bool] | None = None) -> dict[Key, int]:
     """Return the revisions of all that is not ours: whoever writes it changes them."""
     ours = is_ours or is_mirroring
     return {

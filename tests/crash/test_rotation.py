@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
+from isthmus.embedded.state.store import Key
 from isthmus.model.names import ISSUER, TRUST, TRUST_ROTATION, TRUST_SEEN
 from isthmus.model.wire import JsonObject
 from isthmus.pki.keys import Pair
@@ -60,7 +61,9 @@ async def driven(here: Mesh, goal: Pair, life: Life) -> None:
 
 
 @pytest.mark.parametrize(
-    "state", [not_begun, half_way, to_be_rolled_back], ids=lambda one: one.__name__.replace("_", " ")
+    "state",
+    [not_begun, half_way, to_be_rolled_back],
+    ids=lambda one: one.__name__.replace("_", " "),
 )
 async def test_a_driver_killed_wherever_it_waits_is_followed_by_the_same_end(state: State) -> None:
     async with state() as (here, goal):
@@ -89,8 +92,8 @@ async def _goes_on(here: Mesh, goal: Pair, moment: Moment) -> None:
     assert _others(here) == untouched, moment
 
 
-def _others(here: Mesh) -> list[dict[object, int]]:
-    return [dict(strangers(town.place, _is_about_trust)) for town in here.towns.values()]
+def _others(here: Mesh) -> list[dict[Key, int]]:
+    return [strangers(town.place, _is_about_trust) for town in here.towns.values()]
 
 
 def _is_about_trust(obj: JsonObject) -> bool:
