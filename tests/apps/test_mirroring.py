@@ -594,6 +594,7 @@ async def test_metrics_show_links_gateways_requests_and_the_queue() -> None:
         "isthmus_leading 1.0",
         "isthmus_queue_depth 0.0",
         "isthmus_loop_lag_seconds 0.0",
+        "isthmus_tasks ",
     ):
         assert line in text
 
