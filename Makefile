@@ -6,10 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SEEDS ?= 200
+MINUTES ?= 120
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab lab-down test test-real lint format e2e stories sim bench docs lock clean
+.PHONY: help demo lab lab-down test test-real lint format e2e stories sim coverage crash soak bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +48,15 @@ stories: $(READY) ## Stories on two and three real Kubernetes clusters; needs ro
 
 sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
+
+coverage: $(READY) ## Every error path of core, kube, catalogue, xds and pki must have been reached by a test
+	@$(BIN)/python -m tests.reached
+
+crash: $(READY) ## Kill controllers, rotations, install and unlink at every request, not only at every write
+	@ISTHMUS_CRASH=all $(BIN)/python -m pytest $(BOTH) tests/crash
+
+soak: $(READY) ## A controller process while links come and go: memory, tasks and files; MINUTES=10 for a first look
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 lint: $(READY) ## Formatting, lint, types and import rules
 	@$(BIN)/ruff format --check .

@@ -345,3 +345,23 @@ def test_no_two_candidates_ever_work_at_the_same_time(
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(story())
     assert not diary.overruns
+
+
+class Contended(Line):
+    """Somebody else is always quicker, by a moment."""
+
+    async def replace(self, lease: Lease) -> Lease:
+        raise Conflict(f"somebody has written {lease.metadata.name} meanwhile")
+
+
+async def test_a_candidate_who_is_always_too_late_looks_again_and_never_leads() -> None:
+    diary, server = Diary(), Server()
+    first = asyncio.create_task(stand_for_ever(Line(server, Random(1)), "first", diary))
+    await asyncio.sleep(1)
+    first.cancel()
+    await asyncio.wait({first})
+    late = asyncio.create_task(stand_for_ever(Contended(server, Random(2)), "late", diary))
+    await asyncio.sleep(120)
+    late.cancel()
+    await asyncio.wait({late})
+    assert [name for name, _ in diary.terms] == ["first"]

@@ -8,7 +8,17 @@ from isthmus.model.identities import Identity
 from isthmus.pki import bundle
 from isthmus.pki.verify import Untrusted, identify, pod_of, verify
 from tests.pki.handshakes import handshake
-from tests.support.pki import HOSTILE, NOW, anchor, credentials, hostile, identity
+from tests.support.pki import (
+    HOSTILE,
+    NOW,
+    UNREADABLE,
+    anchor,
+    credentials,
+    hostile,
+    identity,
+    issuer,
+    unreadable,
+)
 
 ANCHORS = bundle.of([anchor().certificate])
 
@@ -80,3 +90,11 @@ def test_every_certificate_of_the_chain_has_its_time(later: timedelta, reason: s
 def test_a_leaf_that_openssl_let_pass_is_still_judged(name: str) -> None:
     with pytest.raises(Untrusted):
         identify(hostile(name).chain[0], "isthmus")
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_certificate_that_nobody_can_read_proves_nothing(what: str) -> None:
+    with pytest.raises(Untrusted, match=r"cannot be read: its extensions are|is not signed by"):
+        verify((unreadable(what), issuer().certificate), ANCHORS, NOW)
+    with pytest.raises(bundle.BadBundle, match="cannot be read: its extensions are"):
+        bundle.of((unreadable(what),))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from isthmus.model.identities import MESH_DOMAIN, Identity
@@ -145,6 +146,33 @@ def _blank(
 
 def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)] if common else [])
+
+
+def of_version(der: bytes, version: int) -> bytes:
+    """A certificate that says to be of another version: OpenSSL takes it, cryptography does not."""
+    place = der.index(b"\xa0\x03\x02\x01\x02")
+    return der[: place + 4] + bytes([version]) + der[place + 5 :]
+
+
+def unreadable(what: str) -> x509.Certificate:
+    """A certificate whose extensions make no sense, which shows when they are read."""
+    names = ObjectIdentifier("2.5.29.17")
+    one, other = (ObjectIdentifier(f"1.3.6.1.4.1.99999.{last}") for last in (1, 2))
+    match what:
+        case "twice":
+            both = [(x509.UnrecognizedExtension(each, b"\x05\x00"), False) for each in (one, other)]
+            made = Leaf(more=both).signed_by(issuer()).certificate
+            der = made.public_bytes(Encoding.DER)
+            last = b"\x06\x09+\x06\x01\x04\x01\x86\x8d\x1f"
+            return x509.load_der_x509_certificate(der.replace(last + b"\x02", last + b"\x01"))
+        case "an address of X.400":
+            odd = x509.UnrecognizedExtension(names, b"\x30\x02\xa3\x00")
+        case _:
+            odd = x509.UnrecognizedExtension(names, b"nonsense")
+    return Leaf(uris=[], more=[(odd, False)]).signed_by(issuer()).certificate
+
+
+UNREADABLE = ("twice", "an address of X.400", "nonsense")
 
 
 class Hostile(NamedTuple):

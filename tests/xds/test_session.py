@@ -363,3 +363,37 @@ def test_pending_counts_what_is_on_its_way_or_waits() -> None:
 def test_nothing_that_is_said_shows_what_is_inside() -> None:
     stream = Stream(cluster("web"))
     assert "key material" not in repr(stream.open)
+
+
+def test_a_proxy_that_follows_scopes_no_more_forgets_them_and_asks_again_for_all() -> None:
+    scopes = entry(SCOPED_ROUTES, "web", "1")
+    stream = Stream(scopes, listener("80", "1", Reference(SCOPED_ROUTES, "*")))
+    stream.settle()
+    stream.ask(SCOPED_ROUTES)
+    assert stream.settle() == [(SCOPED_ROUTES, {"web": "1"}, ())]
+    stream.ask(SCOPED_ROUTES, unsubscribe=("*",))
+    stream.publish(entry(SCOPED_ROUTES, "web", "2"), listener("80", "2"))
+    assert stream.settle() == [(LISTENER, {"80": "2"}, ())]
+    assert stream.session.acknowledged(SCOPED_ROUTES, "web") is None
+    stream.ask(SCOPED_ROUTES, "*")
+    assert stream.settle() == [(SCOPED_ROUTES, {"web": "2"}, ())]
+
+
+def test_what_a_proxy_that_has_said_little_may_use_is_not_known() -> None:
+    session = Session()
+    session.publish(snapshot(cluster("web")))
+    session.receive(Asked(type_url=CLUSTER, versions={"web": "1"}))
+    assert session.uses(CLUSTER, "web")  # it has not spoken of its listeners
+    session.receive(Asked(type_url=LISTENER))
+    assert not session.uses(CLUSTER, "web")
+
+
+def test_a_removal_that_is_refused_is_not_said_again() -> None:
+    stream = Stream(cluster("web"), listener("80", "1", WEB))
+    stream.settle()
+    stream.publish(cluster("web"))
+    assert stream.answer("it is mine").removed == ("80",)
+    stream.log.clear()
+    stream.publish(cluster("web", "2"))
+    assert stream.settle() == [(CLUSTER, {"web": "2"}, ())]
+    assert stream.session.refused == {Reference(LISTENER, "80"): Refusal("", "it is mine")}

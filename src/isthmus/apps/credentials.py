@@ -106,7 +106,7 @@ def peer(connection: ssl.SSLObject, mesh_domain: str) -> Identity | None:
         return None
     try:
         return identify(x509.load_der_x509_certificate(shown), mesh_domain)
-    except (ValueError, Untrusted):
+    except (*keys.DAMAGED, Untrusted):
         return None
 
 

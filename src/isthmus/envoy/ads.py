@@ -20,6 +20,7 @@ from cryptography import x509
 from isthmus.model.addresses import bracketed
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
+from isthmus.pki.keys import DAMAGED
 from isthmus.pki.verify import Untrusted, identify, pod_of
 from isthmus.runtime.latest import Latest
 from isthmus.runtime.lazily import lazily
@@ -238,7 +239,7 @@ class AdsServer:
         try:
             leaf = x509.load_pem_x509_certificate(shown)
             return identify(leaf, self._mesh_domain), pod_of(leaf)
-        except (ValueError, Untrusted):
+        except (*DAMAGED, Untrusted):
             return None, ""
 
     def _credentials(self) -> grpc.ServerCredentials:

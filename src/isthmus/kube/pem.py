@@ -5,6 +5,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from isthmus.kube.document import Place
+from isthmus.pki.keys import DAMAGED
 
 
 def check_certificates(pem: bytes, place: Place) -> None:
@@ -28,7 +29,7 @@ def check_pair(certificate: bytes, at: Place, key: bytes, key_at: Place) -> None
 def _certificates(pem: bytes, place: Place) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
-    except ValueError:
+    except DAMAGED:
         raise place.wrong(f"not a certificate in PEM{_found(pem)}") from None
 
 

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig
 from isthmus.model.quoting import one_line
+from isthmus.pki.keys import DAMAGED
 
 LONGEST_NAME = 100  # characters of a name in a certificate that are shown
 LOOK = 5.0  # seconds for a second look at a certificate that was not accepted
@@ -117,7 +118,7 @@ async def _presented(host: str, port: int, server_name: str) -> Presented | None
     try:
         der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return described(x509.load_der_x509_certificate(der)) if der else None
-    except ValueError:
+    except DAMAGED:
         return None
     finally:
         writer.transport.abort()
@@ -140,7 +141,7 @@ def distrust(
 def _authorities(server: ApiServer) -> str:
     try:
         found = x509.load_pem_x509_certificates(server.ca_pem or b"")
-    except ValueError:
+    except DAMAGED:
         return "none"
     return ", ".join(
         f"{one.subject.rfc4514_string()!r} (SHA-256 {one.fingerprint(SHA256()).hex(':')})"

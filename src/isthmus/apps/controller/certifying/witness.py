@@ -20,7 +20,7 @@ from isthmus.apps.signed import USING_PATH, Current, Using
 from isthmus.model.identities import Identity
 from isthmus.model.syntax import is_subdomain
 from isthmus.pki.bundle import MOST_ANCHORS
-from isthmus.pki.keys import fingerprint, read_certificates
+from isthmus.pki.keys import DAMAGED, fingerprint, read_certificates
 from isthmus.pki.pem import BadPem
 from isthmus.pki.seen import Report
 from isthmus.pki.verify import Untrusted, anchor_of, pod_of, verify
@@ -102,7 +102,10 @@ def _leaf(request: web.Request) -> x509.Certificate:
     shown = connection.getpeercert(True) if isinstance(connection, ssl.SSLObject) else None
     if not shown:
         raise Refused(Reason.FORBIDDEN, "show the certificate that you use")
-    return x509.load_der_x509_certificate(shown)
+    try:
+        return x509.load_der_x509_certificate(shown)
+    except DAMAGED:
+        raise Refused(Reason.FORBIDDEN, "the certificate that you show cannot be read") from None
 
 
 def _said(body: bytes) -> Using:
