@@ -6,10 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SEEDS ?= 200
+SECONDS ?= 30
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab lab-down test test-real lint format e2e stories sim bench docs lock clean
+.PHONY: help demo lab lab-down test test-real lint format e2e stories sim fuzz bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +49,10 @@ stories: $(READY) ## Stories on two and three real Kubernetes clusters; needs ro
 sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
 
+fuzz: $(READY) ## Look for inputs that a parser does not survive; TARGET=leaf for one of them, SECONDS=600 for more
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/fuzz/requirements.lock
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGET)
+
 lint: $(READY) ## Formatting, lint, types and import rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -73,6 +78,8 @@ lock: $(READY) ## Choose the newest allowed dependencies and write all lock file
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
 		--custom-compile-command "make lock" --constraint requirements.lock \
 		bench/requirements.in -o bench/requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
+		--custom-compile-command "make lock" tests/fuzz/requirements.in -o tests/fuzz/requirements.lock
 
 clean: ## Remove everything that make created here (the cache of built binaries stays)
 	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -13,12 +13,9 @@ import msgspec
 from isthmus.kube.errors import Garbled
 from isthmus.kube.resources import Resource
 from isthmus.model.objects import Key, Metadata
-from isthmus.model.wire import Json, JsonObject
+from isthmus.model.wire import UNREADABLE, Json, JsonObject
 
 T = TypeVar("T")
-
-# What the decoder raises: for the wrong shape, for bytes that are no text, for bottomless depth.
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class _Described(Protocol):

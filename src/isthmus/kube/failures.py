@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from isthmus.kube.codec import UNREADABLE, decoder
+from isthmus.kube.codec import decoder
 from isthmus.kube.errors import (
     Ahead,
     AlreadyExists,
@@ -27,6 +27,7 @@ from isthmus.kube.errors import (
 )
 from isthmus.model.errors import IsthmusError
 from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 
 LONGEST_PAUSE = 60.0  # seconds; a server that wishes for more is asked again after this
 LONGEST_QUOTE = 300  # characters of a server's own message

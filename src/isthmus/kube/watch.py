@@ -6,13 +6,14 @@ from typing import Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from isthmus.kube.codec import UNREADABLE, Bad, Mark, decoder, key_of, uid_of, version_of
+from isthmus.kube.codec import Bad, Mark, decoder, key_of, uid_of, version_of
 from isthmus.kube.errors import Garbled, Unreachable
 from isthmus.kube.failures import Status, refusal
 from isthmus.kube.resources import Resource
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 from isthmus.runtime.cache import Gone, Put
 from isthmus.runtime.lines import Lines, Overlong
 
