@@ -6,14 +6,17 @@ of them, each of which then runs in a fork.
 
 import os
 import re
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from random import Random
 from typing import NoReturn
 
 import atheris
 
-with atheris.instrument_imports(include=["isthmus"]):
+# It says of every module that it is instrumented.
+with redirect_stderr(StringIO()), atheris.instrument_imports(include=["isthmus"]):
     from tests.fuzz.every import TARGETS
 
 from tests.fuzz.mutation import mutated

@@ -30,8 +30,7 @@ GATEWAY = Part(
             ("unit", "integration"),
             (
                 "pki/test_verify.py::test_our_verifier_refuses_every_hostile_certificate",
-                "xds/test_strangers.py"
-                "::test_a_whole_namespace_is_let_in_one_name_at_a_time",
+                "xds/test_strangers.py::test_a_whole_namespace_is_let_in_one_name_at_a_time",
                 "catalogue/test_callers.py"
                 "::test_a_name_in_a_certificate_cannot_pass_for_another_cluster",
             ),
@@ -74,26 +73,22 @@ GATEWAY = Part(
             "whole URIs, CONNECT, upgrades, and web sockets to what is private",
             ("integration",),
             (
-                "xds/test_forms.py"
-                "::test_a_whole_uri_leads_where_the_header_leads_and_nowhere_else",
+                "xds/test_forms.py::test_a_whole_uri_leads_where_the_header_leads_and_nowhere_else",
                 "xds/test_forms.py::test_nothing_is_turned_into_another_protocol",
-                "xds/test_refusals.py"
-                "::test_whoever_comes_to_the_gateway_itself_gets_no_further",
+                "xds/test_refusals.py::test_whoever_comes_to_the_gateway_itself_gets_no_further",
             ),
         ),
         Row(
             "requests hidden in requests, in HTTP/1 and HTTP/2",
             ("integration",),
             (
-                "xds/test_smuggling.py"
-                "::test_what_could_be_read_in_two_ways_is_not_read_at_all",
+                "xds/test_smuggling.py::test_what_could_be_read_in_two_ways_is_not_read_at_all",
                 "xds/test_smuggling.py::test_what_is_allowed_arrives_as_one_request",
                 "xds/test_smuggling.py"
-                "::test_lines_that_end_by_a_line_feed_alone_are_whole_lines",
+                "::test_what_is_mended_reaches_a_pod_in_lines_that_mean_one_thing",
                 "xds/test_smuggling.py"
                 "::test_of_two_destinations_the_one_that_is_judged_is_the_one_that_is_reached",
-                "xds/test_smuggling.py"
-                "::test_http_2_says_nothing_that_http_1_would_read_as_more",
+                "xds/test_smuggling.py::test_http_2_says_nothing_that_http_1_would_read_as_more",
                 "xds/test_smuggling.py::test_http_2_is_as_long_as_it_says",
                 "xds/test_smuggling.py::test_headers_of_two_streams_cannot_be_mixed",
             ),
@@ -102,14 +97,12 @@ GATEWAY = Part(
             "headers that name a caller or steer a proxy",
             ("integration",),
             (
-                "xds/test_forms.py"
-                "::test_no_header_that_is_said_to_a_proxy_reaches_a_pod",
+                "xds/test_forms.py::test_no_header_that_is_said_to_a_proxy_reaches_a_pod",
                 "xds/test_crossing.py::test_nobody_can_say_who_they_are",
                 "xds/test_refusals.py"
                 "::test_whoever_comes_to_the_gateway_itself_cannot_say_who_they_are",
                 "catalogue/test_callers.py::test_fields_hidden_in_a_name_are_refused",
-                "fuzz/test_targets.py"
-                "::test_what_is_kept_does_no_harm[caller-named-by-the-gateway]",
+                "fuzz/test_targets.py::test_what_is_kept_does_no_harm[caller-named-by-the-gateway]",
             ),
             "Identity headers of other meshes pass like any header of an application: nothing of "
             "ours believes them, and whoever does takes them off at its own border.",
@@ -117,10 +110,7 @@ GATEWAY = Part(
         Row(
             "paths that are spelled otherwise",
             ("integration",),
-            (
-                "xds/test_forms.py"
-                "::test_a_path_is_the_same_to_a_pod_whichever_way_it_came",
-            ),
+            ("xds/test_forms.py::test_a_path_is_the_same_to_a_pod_whichever_way_it_came",),
         ),
         Row(
             "floods of resets, of headers, of control frames; bombs; silence; idle connections",
@@ -132,19 +122,16 @@ GATEWAY = Part(
                 "xds/test_floods.py::test_streams_beyond_the_limit_are_refused",
                 "xds/test_floods.py"
                 "::test_two_thousand_connections_that_say_nothing_keep_nobody_out",
-                "xds/test_floods.py"
-                "::test_whoever_never_comes_to_the_point_is_hung_up_on",
+                "xds/test_floods.py::test_whoever_never_comes_to_the_point_is_hung_up_on",
             ),
         ),
         Row(
             "the gateway as a relay to anything that listens",
             ("integration",),
             (
-                "xds/test_forms.py"
-                "::test_a_gateway_is_no_relay_to_anything_that_listens",
+                "xds/test_forms.py::test_a_gateway_is_no_relay_to_anything_that_listens",
                 "dataplane/test_limits.py::test_a_stolen_certificate_leads_nowhere_else",
-                "dataplane/test_limits.py"
-                "::test_of_the_admin_interface_only_two_pages_can_be_read",
+                "dataplane/test_limits.py::test_of_the_admin_interface_only_two_pages_can_be_read",
             ),
         ),
         Row(
@@ -160,10 +147,8 @@ GATEWAY = Part(
             "an export that ends while requests are under way",
             ("integration",),
             (
-                "xds/test_crossing.py"
-                "::test_what_is_exported_changes_under_open_connections",
-                "dataplane/test_limits.py"
-                "::test_what_was_exported_a_moment_ago_cannot_be_called",
+                "xds/test_crossing.py::test_what_is_exported_changes_under_open_connections",
+                "dataplane/test_limits.py::test_what_was_exported_a_moment_ago_cannot_be_called",
                 "dataplane/test_limits.py"
                 "::test_a_connection_outlives_its_callers_grant_but_not_its_port",
             ),
@@ -179,8 +164,7 @@ CONTROLLER = Part(
             ("integration",),
             (
                 "envoy/test_ads_hostile.py::test_who_shows_no_certificate_gets_nothing",
-                "envoy/test_ads_hostile.py"
-                "::test_a_certificate_that_proves_nobody_gets_nothing",
+                "envoy/test_ads_hostile.py::test_a_certificate_that_proves_nobody_gets_nothing",
                 "envoy/test_ads_hostile.py"
                 "::test_an_account_that_is_no_proxy_is_counted_and_told_why",
             ),
@@ -201,8 +185,7 @@ CONTROLLER = Part(
             "huge requests, unknown types, invented answers, floods of them",
             ("unit", "integration"),
             (
-                "envoy/test_ads_hostile.py"
-                "::test_a_request_that_is_too_large_ends_the_stream",
+                "envoy/test_ads_hostile.py::test_a_request_that_is_too_large_ends_the_stream",
                 "envoy/test_ads_hostile.py::test_nonsense_has_no_effect",
                 "envoy/test_ads_hostile.py"
                 "::test_a_proxy_that_guesses_answers_and_reads_nothing_costs_little",
@@ -215,12 +198,9 @@ CONTROLLER = Part(
             "configuration that Envoy refuses",
             ("unit", "simulation", "integration"),
             (
-                "envoy/test_ads.py"
-                "::test_a_refused_listener_is_reported_and_the_others_live",
-                "xds/test_session.py"
-                "::test_a_refused_resource_is_not_sent_again_until_it_changes",
-                "apps/test_hearing.py"
-                "::test_a_refusal_stands_in_the_links_status_until_it_is_over",
+                "envoy/test_ads.py::test_a_refused_listener_is_reported_and_the_others_live",
+                "xds/test_session.py::test_a_refused_resource_is_not_sent_again_until_it_changes",
+                "apps/test_hearing.py::test_a_refusal_stands_in_the_links_status_until_it_is_over",
             ),
         ),
         Row(
@@ -267,18 +247,15 @@ CONTROLLER = Part(
             (
                 "pki/test_bundle.py::test_what_is_no_bundle_gets_one_sentence",
                 "pki/test_bundle.py::test_what_copying_does_to_an_anchor_does_no_harm",
-                "pki/test_bundle.py"
-                "::test_an_expired_anchor_among_others_is_named_and_kept",
-                "cli/trusting/test_trust.py"
-                "::test_inspecting_a_file_with_a_key_shows_no_key",
+                "pki/test_bundle.py::test_an_expired_anchor_among_others_is_named_and_kept",
+                "cli/trusting/test_trust.py::test_inspecting_a_file_with_a_key_shows_no_key",
             ),
         ),
         Row(
             "a rotation that is broken off",
             ("unit", "simulation", "integration"),
             (
-                "pki/test_rotation.py"
-                "::test_nobody_is_cut_off_in_any_storm_and_afterwards_it_ends",
+                "pki/test_rotation.py::test_nobody_is_cut_off_in_any_storm_and_afterwards_it_ends",
                 "apps/rotation/test_driving.py"
                 "::test_others_go_on_where_a_driver_has_ended_in_every_phase",
                 "dataplane/test_rotation.py"
@@ -289,8 +266,7 @@ CONTROLLER = Part(
             "a wall clock that jumps",
             ("simulation",),
             (
-                "apps/test_authority.py"
-                "::test_a_wall_clock_that_jumps_far_takes_nothing_away",
+                "apps/test_authority.py::test_a_wall_clock_that_jumps_far_takes_nothing_away",
                 "apps/test_authority.py"
                 "::test_a_wall_clock_that_goes_back_does_not_put_off_what_is_due",
                 "pki/test_renewal.py::test_renewals_are_spread",

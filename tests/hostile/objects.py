@@ -18,8 +18,7 @@ EXPORTED = Part(
             "an export whose mirror would be the API's Service, or the cluster's DNS",
             ("unit",),
             (
-                "core/test_lifecycle.py"
-                "::test_the_service_of_the_api_server_is_never_made_by_us",
+                "core/test_lifecycle.py::test_the_service_of_the_api_server_is_never_made_by_us",
                 "core/test_lifecycle.py::test_protected_namespaces_get_no_mirrors",
             ),
         ),
@@ -37,8 +36,7 @@ EXPORTED = Part(
             (
                 "core/test_names.py::test_names_that_are_cut_stay_different",
                 "core/test_names.py::test_a_name_that_no_service_can_have_is_refused",
-                "core/test_names.py"
-                "::test_every_name_is_a_valid_one_and_the_same_every_time",
+                "core/test_names.py::test_every_name_is_a_valid_one_and_the_same_every_time",
                 "catalogue/test_reader.py"
                 "::test_an_export_that_cannot_be_mirrored_is_refused_by_itself",
             ),
@@ -47,10 +45,8 @@ EXPORTED = Part(
             "two exports of two links that mean the same name",
             ("unit",),
             (
-                "core/test_names.py"
-                "::test_one_name_of_two_meanings_has_one_owner_for_ever",
-                "core/test_lifecycle.py"
-                "::test_who_has_a_name_keeps_it_over_a_thousand_resyncs",
+                "core/test_names.py::test_one_name_of_two_meanings_has_one_owner_for_ever",
+                "core/test_lifecycle.py::test_who_has_a_name_keeps_it_over_a_thousand_resyncs",
             ),
         ),
         Row(
@@ -65,8 +61,7 @@ EXPORTED = Part(
             "names and protocols of ports that no API server takes",
             ("unit",),
             (
-                "core/test_export.py"
-                "::test_what_a_mirror_can_do_without_is_left_out_of_a_port",
+                "core/test_export.py::test_what_a_mirror_can_do_without_is_left_out_of_a_port",
                 "core/test_export.py::test_what_cannot_be_mirrored_is_refused_with_a_reason",
             ),
         ),
@@ -77,18 +72,14 @@ EXPORTED = Part(
                 "core/test_labels.py::test_annotations_are_copied_within_reason",
                 "core/test_labels.py"
                 "::test_many_annotations_are_cut_below_what_the_api_server_takes",
-                "core/test_labels.py"
-                "::test_a_label_that_no_api_server_takes_is_left_out",
+                "core/test_labels.py::test_a_label_that_no_api_server_takes_is_left_out",
                 "core/test_labels.py::test_our_own_keys_are_always_computed",
             ),
         ),
         Row(
             "labels by which other tools know their own",
             ("unit",),
-            (
-                "core/test_labels.py"
-                "::test_keys_that_mean_something_elsewhere_are_not_copied",
-            ),
+            ("core/test_labels.py::test_keys_that_mean_something_elsewhere_are_not_copied",),
         ),
         Row(
             "an export that is a mirror itself",
@@ -105,8 +96,7 @@ EXPORTED = Part(
             ("unit",),
             (
                 "core/test_slices.py::test_which_addresses_get_into_slices",
-                "core/test_slices.py"
-                "::test_no_address_outside_the_policy_gets_into_a_slice",
+                "core/test_slices.py::test_no_address_outside_the_policy_gets_into_a_slice",
                 "core/test_gateway.py::test_addresses_that_no_pod_has_are_never_served",
                 "core/test_gateway.py"
                 "::test_whatever_slices_say_only_admitted_addresses_of_theirs_are_served",
@@ -119,16 +109,14 @@ EXPORTED = Part(
                 "apps/test_local.py::test_the_clusters_own_addresses_are_no_gateways",
                 "apps/test_local.py"
                 "::test_a_link_to_an_address_of_this_cluster_gets_mirrors_without_endpoints",
-                "apps/test_local.py"
-                "::test_a_name_that_turns_to_the_own_api_server_is_not_followed",
+                "apps/test_local.py::test_a_name_that_turns_to_the_own_api_server_is_not_followed",
             ),
         ),
         Row(
             "names of pods that are none, or are there twice",
             ("unit", "simulation"),
             (
-                "apps/test_catalogue_hostile.py"
-                "::test_hostile_names_of_pods_make_no_mirror",
+                "apps/test_catalogue_hostile.py::test_hostile_names_of_pods_make_no_mirror",
                 "core/test_export.py"
                 "::test_a_pod_that_is_listed_twice_is_ready_if_either_line_says_so",
                 "core/test_headless.py"
@@ -139,8 +127,7 @@ EXPORTED = Part(
             "a pod of a set and a Service of the same name",
             ("unit",),
             (
-                "core/test_headless.py"
-                "::test_a_pod_and_a_service_of_one_name_never_share_it",
+                "core/test_headless.py::test_a_pod_and_a_service_of_one_name_never_share_it",
                 "core/test_headless.py"
                 "::test_a_pod_is_never_led_to_a_service_that_is_not_its_mirror",
             ),
@@ -163,8 +150,7 @@ EXPORTED = Part(
             (
                 "apps/test_hostile_targets.py"
                 "::test_a_service_that_becomes_headless_and_back_has_its_mirror_replaced",
-                "core/test_mirror.py"
-                "::test_a_mirror_is_replaced_when_its_export_changes_type",
+                "core/test_mirror.py::test_a_mirror_is_replaced_when_its_export_changes_type",
             ),
         ),
     ),
@@ -189,14 +175,11 @@ HERE = Part(
             "a mirror that a user edits, or makes his own",
             ("unit", "simulation"),
             (
-                "core/test_mirror.py"
-                "::test_what_a_user_edits_on_a_mirror_is_repaired_in_one_write",
-                "core/test_mirror.py"
-                "::test_a_mirror_that_a_user_has_made_their_own_is_not_seized",
+                "core/test_mirror.py::test_what_a_user_edits_on_a_mirror_is_repaired_in_one_write",
+                "core/test_mirror.py::test_a_mirror_that_a_user_has_made_their_own_is_not_seized",
                 "core/test_mirror.py"
                 "::test_a_mirror_that_somebody_holds_with_a_finalizer_is_waited_for",
-                "apps/test_mirroring.py"
-                "::test_drift_is_repaired_and_what_is_not_ours_is_left_alone",
+                "apps/test_mirroring.py::test_drift_is_repaired_and_what_is_not_ours_is_left_alone",
             ),
         ),
         Row(
@@ -204,8 +187,7 @@ HERE = Part(
             ("unit", "simulation"),
             (
                 "core/test_mirror.py::test_what_a_user_deletes_comes_back",
-                "core/test_plan_properties.py"
-                "::test_whatever_a_user_does_to_what_is_ours_is_undone",
+                "core/test_plan_properties.py::test_whatever_a_user_does_to_what_is_ours_is_undone",
             ),
         ),
         Row(

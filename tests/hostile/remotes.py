@@ -18,8 +18,7 @@ CREDENTIALS = Part(
             ("unit",),
             (
                 "kube/test_restricted.py::test_a_cluster_that_could_do_harm_is_refused",
-                "kube/test_kubeconfig.py"
-                "::test_a_dangerous_choice_of_ones_own_comes_with_a_warning",
+                "kube/test_kubeconfig.py::test_a_dangerous_choice_of_ones_own_comes_with_a_warning",
             ),
         ),
         Row(
@@ -46,8 +45,7 @@ CREDENTIALS = Part(
             ("unit",),
             (
                 "kube/test_kubeconfig.py::test_a_token_is_trimmed_and_shown_nowhere",
-                "kube/test_kubeconfig.py"
-                "::test_everything_that_a_cluster_can_say_is_understood",
+                "kube/test_kubeconfig.py::test_everything_that_a_cluster_can_say_is_understood",
             ),
         ),
         Row(
@@ -76,8 +74,7 @@ CREDENTIALS = Part(
                 "contract/test_our_kinds.py::test_a_link_with_an_impossible_name_is_refused",
                 "contract/test_our_kinds.py::test_a_link_is_named_after_a_cluster",
                 "core/test_names.py::test_a_link_whose_name_is_not_a_cluster_makes_nothing",
-                "cli/joining/test_link.py"
-                "::test_mistakes_are_named_before_any_cluster_is_asked",
+                "cli/joining/test_link.py::test_mistakes_are_named_before_any_cluster_is_asked",
             ),
         ),
         Row(
@@ -101,8 +98,7 @@ SERVERS = Part(
             ("simulation",),
             (
                 "apps/test_mirroring.py::test_an_empty_list_deletes_nothing",
-                "apps/test_endpoints_held.py"
-                "::test_an_empty_list_of_slices_takes_no_endpoint_away",
+                "apps/test_endpoints_held.py::test_an_empty_list_of_slices_takes_no_endpoint_away",
                 "apps/test_doubting.py::test_one_empty_list_ends_nothing_that_a_gateway_serves",
             ),
         ),
@@ -111,8 +107,7 @@ SERVERS = Part(
             ("unit", "simulation"),
             (
                 "core/test_guard.py::test_a_mass_deletion_is_held",
-                "core/test_guard.py"
-                "::test_what_was_held_goes_when_a_second_list_says_the_same",
+                "core/test_guard.py::test_what_was_held_goes_when_a_second_list_says_the_same",
                 "apps/test_mirroring.py"
                 "::test_a_true_mass_deletion_waits_for_a_second_list_and_then_happens",
             ),
@@ -130,8 +125,7 @@ SERVERS = Part(
             "a list that expires between two of its pages",
             ("unit", "integration"),
             (
-                "kube/test_client.py"
-                "::test_a_token_that_expires_half_way_discards_all_pages",
+                "kube/test_client.py::test_a_token_that_expires_half_way_discards_all_pages",
                 "contract/test_reflector.py::test_a_list_whose_token_expires_is_read_again",
             ),
         ),
@@ -142,10 +136,8 @@ SERVERS = Part(
                 "kube/test_reflector.py::test_an_expired_version_leads_to_exactly_one_list",
                 "kube/test_reflector.py"
                 "::test_a_server_that_forgets_at_once_again_and_again_is_asked_less_and_less",
-                "contract/test_reflector.py"
-                "::test_a_forgotten_version_leads_to_a_new_snapshot",
-                "contract/test_reflector.py"
-                "::test_a_forgotten_version_may_be_told_by_the_status",
+                "contract/test_reflector.py::test_a_forgotten_version_leads_to_a_new_snapshot",
+                "contract/test_reflector.py::test_a_forgotten_version_may_be_told_by_the_status",
             ),
         ),
         Row(
@@ -182,12 +174,10 @@ SERVERS = Part(
             ("unit", "integration"),
             (
                 "kube/test_watch.py::test_what_is_no_event_is_refused",
-                "kube/test_watch.py"
-                "::test_a_stream_that_ends_within_a_line_has_broken_off",
+                "kube/test_watch.py::test_a_stream_that_ends_within_a_line_has_broken_off",
                 "kube/test_http.py::test_a_line_of_a_hundred_megabytes_is_given_up",
                 "kube/test_client.py::test_a_list_that_is_too_large_is_given_up",
-                "kube/test_reflector.py"
-                "::test_an_endless_initial_state_does_not_fill_the_memory",
+                "kube/test_reflector.py::test_an_endless_initial_state_does_not_fill_the_memory",
                 "fuzz/test_targets.py::test_what_is_kept_does_no_harm[watch-of-the-api]",
             ),
         ),
@@ -202,8 +192,7 @@ SERVERS = Part(
             (
                 "kube/test_client.py::test_every_wait_has_an_end",
                 "kube/test_http.py::test_a_server_that_misbehaves",
-                "kube/test_http.py"
-                "::test_a_server_that_does_not_speak_tls_is_found_out_in_time",
+                "kube/test_http.py::test_a_server_that_does_not_speak_tls_is_found_out_in_time",
                 "kube/test_http.py::test_a_watch_that_falls_silent_is_given_up",
                 "catalogue/test_serving.py::test_an_answer_that_comes_byte_by_byte_is_none",
             ),

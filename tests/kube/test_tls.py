@@ -1,6 +1,8 @@
 """Certificates that prove nothing: each becomes an error that shows what was there instead."""
 
 import os
+import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig, Unauthorized, Unreachable, Untrusted
 from isthmus.kube.http import HttpTransport
+from isthmus.kube.tls import described
+from tests.support.certificates import of_version_18, off_the_curve
 from tests.support.servers import (
     GOOD,
     NOW,
@@ -22,6 +26,15 @@ from tests.support.servers import (
 )
 
 pytestmark = pytest.mark.sockets
+
+
+@pytest.mark.parametrize("damage", [of_version_18, off_the_curve])
+def test_a_certificate_that_nobody_can_read_is_not_shown_or_without_its_key(
+    damage: Callable[[bytes], bytes],
+) -> None:
+    """It is that of a server which is not trusted anyway."""
+    found = described(ssl.PEM_cert_to_DER_cert(damage(GOOD.certificate).decode()))
+    assert found is None or "127.0.0.1" in str(found)
 
 
 async def test_a_certificate_for_another_name_shows_both_names() -> None:

@@ -31,6 +31,7 @@ from isthmus.kube.resources import (
     Resource,
     untyped,
 )
+from isthmus.kube.tls import described
 from isthmus.kube.watch import Failed, WatchDecoder
 from isthmus.model.addresses import refusal
 from isthmus.model.wire import Json
@@ -177,6 +178,15 @@ def certificate_and_key_of_a_kubeconfig(data: bytes) -> None:
         check_certificates(certificate, Place("config", "authority"))
     with refusing(BadConfig):
         check_pair(certificate, Place("config", "cert"), key, Place("config", "key"))
+
+
+@target
+def certificate_of_a_server(data: bytes) -> None:
+    """One that is not trusted, in DER: it is only shown."""
+    found = described(data)
+    if found is not None:
+        assert str(found).isprintable()
+        assert len(str(found)) < 2000
 
 
 @target

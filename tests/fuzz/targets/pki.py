@@ -16,7 +16,7 @@ from isthmus.pki.issue import BadCsr, key_of
 from isthmus.pki.keys import is_our_curve, read_certificates, read_key, read_pair, without_keys
 from isthmus.pki.pem import BadPem
 from isthmus.pki.reports import BadReports
-from isthmus.pki.verify import Untrusted, identify, pod_of, verify
+from isthmus.pki.verify import Untrusted, identify, pod_of, read_leaf, verify
 from isthmus.xds import leaves
 from tests.fuzz.target import refusing, target, text_of
 from tests.support.pki import NOW, anchor
@@ -67,8 +67,8 @@ def certificates(data: bytes) -> None:
 def leaf(data: bytes) -> None:
     """In DER, as TLS libraries hand it over. ``Untrusted`` is all that may be said against it."""
     try:
-        shown = x509.load_der_x509_certificate(data)
-    except ValueError:
+        shown = read_leaf(data)
+    except Untrusted:
         return
     with refusing(Unreadable):
         if facts(shown).is_authority:

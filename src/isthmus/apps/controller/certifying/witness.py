@@ -24,7 +24,7 @@ from isthmus.pki.bundle import MOST_ANCHORS
 from isthmus.pki.keys import fingerprint, read_certificates
 from isthmus.pki.pem import BadPem
 from isthmus.pki.seen import Report
-from isthmus.pki.verify import Untrusted, anchor_of, pod_of, verify
+from isthmus.pki.verify import Untrusted, anchor_of, pod_of, read_leaf, verify
 
 LARGEST = 16 * 1024  # bytes of what a proxy says
 MOST = 4096  # proxies
@@ -103,7 +103,10 @@ def _leaf(request: web.Request) -> x509.Certificate:
     shown = connection.getpeercert(True) if isinstance(connection, ssl.SSLObject) else None
     if not shown:
         raise Refused(Reason.FORBIDDEN, "show the certificate that you use")
-    return x509.load_der_x509_certificate(shown)
+    try:
+        return read_leaf(shown)
+    except Untrusted as error:
+        raise Refused(Reason.FORBIDDEN, str(error)) from None
 
 
 def statement(body: bytes) -> Using:
