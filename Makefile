@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SEEDS ?= 200
 MINUTES ?= 120
+SECONDS ?= 30
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab lab-down test test-real lint format e2e stories sim coverage crash soak bench docs lock clean
+.PHONY: help demo lab lab-down test test-real lint format e2e stories sim fuzz coverage crash soak bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,14 +50,12 @@ stories: $(READY) ## Stories on two and three real Kubernetes clusters; needs ro
 sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
 
-coverage: $(READY) ## Every error path of core, kube, catalogue, xds and pki must have been reached by a test
-	@$(BIN)/python -m tests.reached
+MINUTES ?= 120
+SECONDS ?= 30
+BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-crash: $(READY) ## Kill controllers, rotations, install and unlink at every request, not only at every write
-	@ISTHMUS_CRASH=all $(BIN)/python -m pytest $(BOTH) tests/crash
-
-soak: $(READY) ## A controller process while links come and go: memory, tasks and files; MINUTES=10 for a first look
-	@$(BIN)/python -m tests.soak --minutes $(MINUTES)
+.DEFAULT_GOAL := help
+.PHONY: help demo lab lab-down test test-real lint format e2e stories sim fuzz coverage crash soak bench docs lock clean
 
 lint: $(READY) ## Formatting, lint, types and import rules
 	@$(BIN)/ruff format --check .
@@ -83,6 +82,8 @@ lock: $(READY) ## Choose the newest allowed dependencies and write all lock file
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
 		--custom-compile-command "make lock" --constraint requirements.lock \
 		bench/requirements.in -o bench/requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
+		--custom-compile-command "make lock" tests/fuzz/requirements.in -o tests/fuzz/requirements.lock
 
 clean: ## Remove everything that make created here (the cache of built binaries stays)
 	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

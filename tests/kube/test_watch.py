@@ -135,6 +135,14 @@ def test_what_is_no_event_is_refused(data: bytes) -> None:
         decode(data, cap=4000 if data.startswith(b"xx") else 1 << 20)
 
 
+def test_what_is_wrong_with_an_object_is_said_in_a_few_words() -> None:
+    """However deep, and however long, the place is at which it is wrong."""
+    deep = b'{"type":"ADDED","object":' + b"[" * 400 + b"1e999" + b"]" * 400 + b"}\n"
+    with pytest.raises(Garbled) as refused:
+        decode(deep, cap=1 << 20)
+    assert len(str(refused.value)) < 400
+
+
 def test_events_before_nonsense_still_count() -> None:
     decoder = WatchDecoder(SERVICES, "watch services", 1000)
     events = decoder.receive(line("DELETED", named("web", 7)) + b"nonsense\n")

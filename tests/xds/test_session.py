@@ -293,6 +293,18 @@ def test_a_stale_answer_changes_nothing() -> None:
     assert stream.session.acknowledged(CLUSTER, "web") == "1"
 
 
+def test_a_flood_of_answers_is_answered_by_nothing() -> None:
+    """Neither what was answered already nor what was never said makes anything happen."""
+    stream = Stream(cluster("web"), listener("l"))
+    stream.settle()
+    for number in range(20_000):
+        nonce, error = str(number % 7), "no" if number % 2 else None
+        assert stream.session.receive(Asked(type_url=CLUSTER, nonce=nonce, error=error)) == []
+    assert stream.session.pending == 0
+    assert stream.session.refused == {}
+    assert stream.session.acknowledged(CLUSTER, "web") == "1"
+
+
 def test_a_refused_resource_is_not_sent_again_until_it_changes() -> None:
     stream = Stream(cluster("web", "bad"))
     stream.answer("no such thing")

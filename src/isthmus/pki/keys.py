@@ -18,18 +18,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from isthmus.pki import pem
+from isthmus.pki.facts import DAMAGED
 from isthmus.pki.pem import BadPem
 
 LARGEST = 64 * 1024  # bytes of a certificate or key that we read
-
-# What cryptography may raise about a certificate or a request that OpenSSL has found good enough.
-DAMAGED = (
-    ValueError,
-    TypeError,
-    UnsupportedAlgorithm,
-    x509.DuplicateExtension,
-    x509.InvalidVersion,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +108,8 @@ def _certificate(block: pem.Block, what: str) -> x509.Certificate:
         certificate.extensions  # noqa: B018
         certificate.subject, certificate.issuer  # noqa: B018
         certificate.public_key()
-    except DAMAGED:
-        raise BadPem(f"{what}: the certificate of line {block.line} is damaged") from None
     except x509.UnsupportedGeneralNameType:
         raise BadPem(f"{what}: the certificate of line {block.line} has unreadable names") from None
+    except DAMAGED:
+        raise BadPem(f"{what}: the certificate of line {block.line} is damaged") from None
     return certificate
