@@ -48,7 +48,7 @@ def _object(original: JsonObject, patch: JsonObject, keys: Keys, path: str) -> J
     for name, order in orders.items():
         if isinstance(done.get(name), list):
             listed = keys.get(f"{path}.{name}".lstrip("."), ())
-            if not isinstance(order, list) or listed and not _are_objects(order, done[name]):
+            if not isinstance(order, list) or (listed and not _are_objects(order, done[name])):
                 raise _broken(f"invalid patch format of setElementOrder list: {_go(order)}")
             before = _overwritten(original.get(name), patch.get(name), listed)
             done[name] = _ordered(done[name], order, before, _identity(listed))
