@@ -124,7 +124,7 @@ async def test_a_status_that_cannot_be_written_is_tried_again_and_holds_nothing_
     await join(east, west)
 
     def is_status(request: Request) -> bool:
-        return request.method != "GET" and "/links/" in request.path
+        return request.method != "GET" and request.path.endswith("/links/west/status")
 
     east.cluster.faults.add(effect, is_status)
     async with controlling(east, [west]) as running:

@@ -22,6 +22,12 @@ with redirect_stderr(StringIO()), atheris.instrument_imports(include=["isthmus"]
 from tests.fuzz.mutation import mutated
 from tests.fuzz.target import CORPUS, kept
 
+__all__ = [
+    "TARGETS",
+    "Run",
+    "fuzzed",
+]  # whoever imports them from elsewhere gets them uninstrumented
+
 FOUND = Path("build") / "fuzz"
 MEMORY = 2048  # MiB that a target may take
 LONGEST = 20  # seconds for one input

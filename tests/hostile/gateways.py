@@ -75,6 +75,7 @@ GATEWAY = Part(
             (
                 "xds/test_forms.py::test_a_whole_uri_leads_where_the_header_leads_and_nowhere_else",
                 "xds/test_forms.py::test_nothing_is_turned_into_another_protocol",
+                "xds/test_forms.py::test_an_upgrade_to_http_2_is_not_passed_on",
                 "xds/test_refusals.py::test_whoever_comes_to_the_gateway_itself_gets_no_further",
             ),
         ),

@@ -45,7 +45,7 @@ def test_a_full_disk_leaves_the_last_key_and_no_half_of_another(tmp_path: Path) 
     with full_disk(), pytest.raises(CannotWrite, match=f"^{re.escape(str(tmp_path / OWN_FILE))}: "):
         files.write_own(own("other"))
     assert (tmp_path / OWN_FILE).read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == [OWN_FILE]
+    assert list(tmp_path.iterdir()) == [tmp_path / OWN_FILE]
     files.write_own(own("other"))
     assert (tmp_path / OWN_FILE).read_bytes() != before
 

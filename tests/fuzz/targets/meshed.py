@@ -25,6 +25,7 @@ from isthmus.kube.codec import decoded
 from isthmus.kube.credentials import Anonymous
 from isthmus.kube.resources import GRANTS, TOKEN_REVIEWS
 from isthmus.model.identities import MESH_DOMAIN, Identity
+from isthmus.model.names import ANCHORS
 from isthmus.model.objects import ConfigMap, Key, Metadata, Secret
 from isthmus.runtime.clock import SystemClock
 from isthmus.xds.session import Session, TooManyNames
@@ -131,7 +132,7 @@ def _unsigned(wanted: type[Signed | Current], got: Got) -> Unsigned | None:
 @target
 def rotation_that_is_kept(data: bytes) -> None:
     rotation, anchors, number = map(text_of, parts_of(data, 3))
-    found = {kept.ROTATION: rotation, kept.ANCHORS: anchors, kept.NUMBER: number}
+    found = {kept.ROTATION: rotation, ANCHORS: anchors, kept.NUMBER: number}
     metadata = Metadata(name="rotation", namespace="isthmus")
     with refusing(kept.Damaged):
         kept.read(ConfigMap(metadata=metadata, data=found))
@@ -144,7 +145,7 @@ def issuer_and_anchors(data: bytes) -> None:
     secret = Secret(metadata=metadata, data={"tls.crt": certificate, "tls.key": key})
     for found in (
         read_issuer(secret, name, "west"),
-        read_anchors(ConfigMap(metadata=metadata, data={kept.ANCHORS: text_of(anchors)}), name),
+        read_anchors(ConfigMap(metadata=metadata, data={ANCHORS: text_of(anchors)}), name),
     ):
         if isinstance(found, Unusable):
             check_readable(found)
