@@ -1,0 +1,130 @@
+"""Plays one schedule: the same seed is the same play, to the last turn of the event loop."""
+
+import asyncio
+import gc
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from traceback import format_exception
+
+from tests.sim.acts import act, heal
+from tests.sim.ending import LONG_QUIET, QUIET, watch_it_end
+from tests.sim.layout import Layout, layout
+from tests.sim.ledger import Ears
+from tests.sim.loop import SimLoop
+from tests.sim.places import build
+from tests.sim.scene import Scene
+from tests.sim.steps import Step, schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Everything that a play is made from."""
+
+    seed: str
+    layout: Layout
+    steps: tuple[Step, ...]
+    quiet: float = QUIET
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of it. ``wrong`` is empty if nothing was."""
+
+    wrong: str = ""
+    rule: str = ""
+    injected: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    writes: int = 0
+    seconds: float = 0.0  # of virtual time
+    lines: list[str] = field(default_factory=list)
+
+
+def story(seed: str) -> Story:
+    """Make up a story."""
+    random = Random(seed)
+    made = layout(random)
+    steps = tuple(schedule(random, made))
+    return Story(seed, made, steps, LONG_QUIET if random.random() < 0.03 else QUIET)
+
+
+def play(told: Story, *, lines: bool = False) -> Outcome:
+    """Act a story out, and see whether anything happens that must not, or does not that must."""
+    build()
+    outcome = Outcome()
+    loop = SimLoop(Random(f"{told.seed} loop"))
+    with _no_garbage(), asyncio.Runner(loop_factory=lambda: loop) as runner:
+        try:
+            runner.run(_play(told, loop, outcome, lines=lines))
+        except* BaseException as group:  # noqa: BLE001  # whatever it is, its seed is named
+            outcome.wrong = outcome.wrong or "".join(format_exception(group))
+            outcome.rule = outcome.rule or "error"
+    return outcome
+
+
+async def _play(told: Story, loop: SimLoop, outcome: Outcome, *, lines: bool) -> None:
+    scene = Scene(told.layout, told.seed, loop)
+    scene.ledger.lines = outcome.lines if lines else None
+    ears = Ears(scene.ledger)
+    try:
+        with _listening(ears):
+            for step in told.steps:
+                await act(scene, step)
+                if scene.ledger.crimes:
+                    break
+            else:
+                await heal(scene)
+                await watch_it_end(scene, quiet=told.quiet)
+            await _close(scene)
+    finally:
+        outcome.injected, outcome.pairs = scene.injected, scene.pairs
+        outcome.writes = scene.ledger.writes.total()
+        outcome.seconds = loop.time()
+        if scene.ledger.crimes:
+            first = scene.ledger.crimes[0]
+            outcome.rule, outcome.wrong = first.rule, str(first)
+
+
+async def _close(scene: Scene) -> None:
+    for slot in scene.slots.values():
+        slot.wants_to_run = False
+    tasks = [slot.replica.task for slot in scene.slots.values() if slot.replica is not None]
+    for slot in scene.slots.values():
+        scene.kill(slot)
+    tasks += list(scene.late)
+    for task in scene.late:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """When garbage is collected is nothing that a seed decides."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect(0)
+
+
+@contextmanager
+def _listening(ears: Ears) -> Iterator[None]:
+    log = logging.getLogger("isthmus")
+    before = log.level, log.propagate
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    log.addHandler(ears)
+    try:
+        yield
+    finally:
+        log.removeHandler(ears)
+        log.setLevel(before[0])
+        log.propagate = before[1]
+
+
+Hook = Callable[[], None]
