@@ -50,6 +50,18 @@ async def test_writes_that_fail_are_tried_until_they_succeed_and_not_all_the_tim
         assert (await east.link())["status"]["refusedCount"] == 0
 
 
+@pytest.mark.parametrize("code", [409, 500, 422, 403])
+async def test_a_status_that_cannot_be_written_is_tried_less_and_less_often(code: int) -> None:
+    east, west = await pair(*web(1))
+    faults = east.cluster.faults
+    faults.add(effects.failing(code), lambda one: one.path.endswith("/links/west/status"))
+    async with controlling(east, [west]) as running:
+        await asyncio.sleep(TEN_MINUTES)
+        assert 3 <= sum(one.endswith("/links/west/status") for one in running.writes) <= 60
+        faults.clear()
+        await settled(east, mirrored(1), within=150)
+
+
 class Counting(Air):
     """Air in which it is noted when which gateway was probed."""
 

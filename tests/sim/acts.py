@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from isthmus.kube.errors import AlreadyExists, Conflict, NotFound
+from isthmus.kube.errors import AlreadyExists, Conflict, NotFound, Rejected
 from isthmus.model.errors import IsthmusError
 from isthmus.model.wire import JsonObject
 from tests.apps import clusters
@@ -42,7 +42,7 @@ async def act(scene: Scene, step: Step) -> None:
         for state in states.of(scene):
             scene.pairs[name, state] += 1
     scene.ledger.say(f"## {step}")
-    with suppress(NotFound, AlreadyExists, Conflict):
+    with suppress(NotFound, AlreadyExists, Conflict, Rejected):
         await ACTS[step.kind](scene, step)
     await asyncio.sleep(step.wait)
 

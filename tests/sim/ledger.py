@@ -13,7 +13,7 @@ from traceback import format_exception
 
 import msgspec
 
-from isthmus.embedded.state.store import Event
+from isthmus.embedded.state.store import Event, Key
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
 from tests.sim import contract
@@ -159,6 +159,8 @@ class Ledger:
         name = event.key.place
         if event.key.resource == SLICES:
             name = (event.key.namespace, event.key.name.removesuffix("-ipv4"))
+            if self._is_anothers(name):
+                return  # slices of ours would send its callers to us
         if name[0] not in self._spaces():
             return
         since = self.truth.wanted_since(before, name)
@@ -171,6 +173,10 @@ class Ledger:
             lit = self.truth.lit_since(before, name)
             if lit is not None and self.now() - lit >= long:
                 self.blame("I2", f"{actor} puts out {event.key}, ready since {lit:.3f} s")
+
+    def _is_anothers(self, name: Name) -> bool:
+        found = self._sites["east"].cluster.store.get(Key(SERVICES, *name))
+        return found is not None and not contract.is_ours(found.object)
 
     def _spaces(self) -> set[str]:
         """The namespaces of the source in which something can be."""

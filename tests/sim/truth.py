@@ -44,11 +44,13 @@ class Truth:
             pinned = (link.get("status") or {}).get("clusterUID", "")
             if target is not None and (not pinned or pinned == target.uid):
                 self._look(known, link, target)
+            elif _kind(known.spec) != _kind(link["spec"]):
+                known.since = dict.fromkeys(known.since, self.now())
+            known.spec = link["spec"]
 
     def _look(self, known: Known, link: JsonObject, target: Site) -> None:
         grants = target.objects(GRANTS) if link["spec"]["via"] == "gateway" else None
         found = contract.wanted(link, target.objects(SERVICES), target.objects(SLICES), grants)
-        shapes = (link["spec"].get("enableHeadlessServices"), link["spec"].get("dataPlane"))
         since: dict[tuple[Name, str], float] = {}
         lit: dict[tuple[Name, str], float] = {}
         before = {
@@ -56,7 +58,7 @@ class Truth:
             for name, claims in known.wanted.items()
             for one in claims
         }
-        same = shapes == (known.spec.get("enableHeadlessServices"), known.spec.get("dataPlane"))
+        same = _kind(known.spec) == _kind(link["spec"])
         for name, claims in found.items():
             for one in claims:
                 key = name, one.stands_for
@@ -65,7 +67,7 @@ class Truth:
                 since[key] = known.since.get(key, self.now()) if kept else self.now()
                 if one.ready and all(ready for _, ready in one.named):
                     lit[key] = known.lit.get(key, self.now())
-        known.wanted, known.since, known.lit, known.spec = found, since, lit, link["spec"]
+        known.wanted, known.since, known.lit = found, since, lit
 
     def wanted_since(self, mirror: JsonObject, name: Name) -> float | None:
         """Since when what the mirror stands for has been wanted like this; None if it is not."""
@@ -101,6 +103,11 @@ class Truth:
         if stands_for in {who for _, who in known.since} and not claimed:
             return f"for {stands_for}, which has another name here"
         return ""
+
+
+def _kind(spec: JsonObject) -> tuple[bool, str]:
+    """What all mirrors of a link have in common."""
+    return spec.get("enableHeadlessServices", False), spec.get("dataPlane", "envoy")
 
 
 def terminating(site: Site) -> set[str]:
