@@ -420,7 +420,7 @@ async def catalogue(scene: Scene, step: Step) -> None:
     if int(step.number) % 2:
         broken[step.where] = broken.get(step.where, 0) + 1
     else:
-        scene.network.silent.add(step.where)
+        scene.network.silent[step.where] = scene.network.silent.get(step.where, 0) + 1
 
 
 # Credentials.
@@ -526,7 +526,6 @@ async def heal(scene: Scene) -> None:
             scene.loop.resume(slot.replica.process)
     scene.down.clear()
     scene.network.dead.clear()
-    scene.network.silent.clear()
     for path in scene.paths():
         path.faults.clear()
         path.heal()

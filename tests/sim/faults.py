@@ -38,9 +38,15 @@ def _leases(request: Request) -> bool:
 
 
 def _exports(request: Request) -> bool:
-    """Lists of what mirrors are made of. Namespaces are not among them: there a list that lies
-    would be one that every cluster's own controllers believe as well."""
-    return _lists(request) and request.path.endswith(("/services", "/endpointslices", "/links"))
+    """Lists of what mirrors are made of, and of where they are made."""
+    return _lists(request) and request.path.endswith(
+        ("/services", "/endpointslices", "/links", "/namespaces")
+    )
+
+
+def _easy(request: Request) -> bool:
+    """Lists of whoever is content with any version."""
+    return _lists(request) and _query(request).get("resourceVersion") == "0"
 
 
 def _answering(code: int, retry_after: int | None = None) -> Make:
@@ -59,6 +65,10 @@ def _lagging(scene: Scene, path: Path) -> Effect:
     return lagging(scene.sites[path.where].cluster.store.revision)
 
 
+# What only a comparison with a list brings to light.
+LIES = frozenset(
+    {"events lost", "events doubled", "events swapped", "lagging watch", "empty list"}
+)
 # What each does, to which requests, and whether it keeps events from somebody who is not told.
 FAULTS: dict[str, tuple[Make, Callable[[Request], bool], bool]] = {
     "reads delayed": (_always(effects.delayed(5)), _reads, False),
@@ -86,7 +96,8 @@ FAULTS: dict[str, tuple[Make, Callable[[Request], bool], bool]] = {
     "watch cut in a word": (_always(effects.cut(300)), _watches, False),
     "watch silent": (lambda _, path: effects.silent(path.faults), _watches, True),
     "watch silent later": (lambda _, path: effects.silent(path.faults, 2), _watches, True),
-    "lagging replica": (_lagging, _reads, True),
+    "lagging list": (_lagging, _easy, False),
+    "lagging watch": (_lagging, _watches, True),
     "events lost": (_always(effects.events(lambda lines: lines[1:], batch=2)), _watches, True),
     "events doubled": (
         _always(effects.events(lambda lines: [*lines, *lines], batch=2)),
@@ -114,3 +125,5 @@ def hurt(scene: Scene, path: Path, name: str, times: int) -> None:
     path.faults.add(make(scene, path), matches, times)
     if deafens:
         scene.ledger.is_deaf = True
+    if name in LIES:
+        scene.ledger.was_lied_to = True

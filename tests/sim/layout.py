@@ -45,6 +45,7 @@ class Layout:
     joints: tuple[Joint, ...]
     services: tuple[tuple[str, str], ...]
     replicas: int
+    page: int = 500  # objects of a list that clients ask for at once
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -83,4 +84,5 @@ def layout(random: Random) -> Layout:
         if random.random() < 0.15:
             chosen += MANY
         services += [(one, each) for each in sorted(chosen)]
-    return Layout(joints, tuple(services), 2 if random.random() < 0.8 else 1)
+    replicas = 2 if random.random() < 0.8 else 1
+    return Layout(joints, tuple(services), replicas, 2 if random.random() < 0.2 else 500)

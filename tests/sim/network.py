@@ -24,7 +24,7 @@ class Network:
     listening: dict[str, str] = field(default_factory=dict)  # which gateway is at an address
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)  # clusters whose gateway is down
-    silent: set[str] = field(default_factory=set)  # clusters whose catalogue has fallen silent
+    silent: dict[str, int] = field(default_factory=dict)  # how often their streams fell silent
     broken: dict[str, int] = field(default_factory=dict)  # how often their streams were broken
 
 
@@ -78,12 +78,13 @@ class Air:
         offers = theirs.exporting.offers
         stream = offers.open(mine.config.cluster_name)
         breaks = self.network.broken.get(door.cluster, 0)
+        silences = self.network.silent.get(door.cluster, 0)
 
         async def chunks() -> AsyncGenerator[bytes, None]:
             async for chunk in spoken(stream, LONGEST):
                 await asyncio.sleep(self.network.weather.delay())
-                while self.is_cut or door.cluster in self.network.silent:
-                    await asyncio.sleep(5)
+                if self.network.silent.get(door.cluster, 0) != silences:
+                    await asyncio.Event().wait()  # half open: nothing comes any more, not an end
                 gone = self.network.serving(door.cluster) is None or self.controller() is None
                 if gone or self.network.broken.get(door.cluster, 0) != breaks:
                     raise Unreachable(f"{door.cluster} has gone")

@@ -4,12 +4,15 @@ import asyncio
 import gc
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from traceback import format_exception
 
+from isthmus.kube import client
+from isthmus.kube.exchange import Limits
 from tests.sim.acts import act, heal
 from tests.sim.ending import LONG_QUIET, QUIET, watch_it_end
 from tests.sim.layout import Layout, layout
@@ -56,7 +59,7 @@ def play(told: Story, *, lines: bool = False) -> Outcome:
     build()
     outcome = Outcome()
     loop = SimLoop(Random(f"{told.seed} loop"))
-    with _no_garbage(), asyncio.Runner(loop_factory=lambda: loop) as runner:
+    with _no_garbage(), _pages_of(told.layout.page), asyncio.Runner(loop_factory=lambda: loop) as runner:
         try:
             runner.run(_play(told, loop, outcome, lines=lines))
         except* BaseException as group:  # noqa: BLE001  # whatever it is, its seed is named
@@ -113,6 +116,17 @@ def _no_garbage() -> Iterator[None]:
 
 
 @contextmanager
+def _pages_of(size: int) -> Iterator[None]:
+    """Let clients ask for so many objects at once: small worlds have no second page else."""
+    before = client.Limits
+    setattr(client, "Limits", partial(Limits, page=size))
+    try:
+        yield
+    finally:
+        setattr(client, "Limits", before)
+
+
+@contextmanager
 def _listening(ears: Ears) -> Iterator[None]:
     log = logging.getLogger("isthmus")
     before = log.level, log.propagate
@@ -125,6 +139,3 @@ def _listening(ears: Ears) -> Iterator[None]:
         log.removeHandler(ears)
         log.setLevel(before[0])
         log.propagate = before[1]
-
-
-Hook = Callable[[], None]

@@ -198,8 +198,8 @@ def _motif(dice: Dice) -> list[Step]:
             ]
         case 6:  # a replica lags behind and a controller starts to read from it
             return [
-                Step("fault", f"{slot}>{there}", "lagging replica", 12),
-                Step("export", where, what, 81, 0.3),
+                Step("fault", f"{slot}>{there}", "lagging list", 12),
+                Step("export", where, "default/late", 81, 70.0),
                 Step("fault", f"{slot}>{there}", "410", 2),
                 Step("disconnect", there, wait=dice.pause()),
             ]
