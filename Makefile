@@ -9,7 +9,7 @@ SEEDS ?= 200
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab lab-down test test-real lint format e2e stories sim bench docs lock clean
+.PHONY: help demo lab lab-down test test-real lint format e2e stories sim mutations bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ stories: $(READY) ## Stories on two and three real Kubernetes clusters; needs ro
 
 sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
+
+mutations: $(READY) ## Build known bugs in, one by one, and count the schedules until each is caught
+	@$(BIN)/python -m tests.sim mutations
 
 lint: $(READY) ## Formatting, lint, types and import rules
 	@$(BIN)/ruff format --check .

@@ -11,7 +11,7 @@ import sys
 import time
 
 from tests.sim import states
-from tests.sim.kept import written
+from tests.sim.kept import FOLDER, stories, written
 from tests.sim.mutations import BUGS, built_in
 from tests.sim.play import Story, story
 from tests.sim.running import BATCH, Sum, many, played, prepare, with_fixed_hashes
@@ -31,7 +31,8 @@ def main() -> int:
     show = commands.add_parser("show", help="play one seed and print what happens")
     show.add_argument("seed")
     show.add_argument("--bug", default="", help="with a bug built in")
-    show.add_argument("--shorten", action="store_true", help="the shortest that fails, as well")
+    show.add_argument("--keep", default="", help="keep the shortest that fails, under this name")
+    commands.add_parser("kept", help="play all schedules that are kept")
     bugs = commands.add_parser("mutations", help="how many schedules each built-in bug takes")
     bugs.add_argument("--limit", type=int, default=2000, help="schedules for one bug (2000)")
     bugs.add_argument("--only", default="", help="bugs with this in their names")
@@ -39,7 +40,9 @@ def main() -> int:
     with_fixed_hashes()
     match arguments.command:
         case "show":
-            return _show(arguments.seed, arguments.bug, shorten=arguments.shorten)
+            return _show(arguments.seed, arguments.bug, arguments.keep)
+        case "kept":
+            return _kept()
         case "mutations":
             return _mutations(arguments.limit, arguments.only, arguments.workers)
         case _:
@@ -75,8 +78,8 @@ def _many(seeds: range, workers: int) -> int:
     return 1 if total.failures else 0
 
 
-def _explain(told: Story, rule: str, bug: str = "") -> None:
-    """Print the shortest schedule found, and what happens in it."""
+def _explain(told: Story, rule: str, bug: str = "") -> Story:
+    """Print the shortest schedule found, and what happens in it; return it."""
     prepare()
     with built_in(bug):
         short = shortest(told, played, rule)
@@ -86,9 +89,21 @@ def _explain(told: Story, rule: str, bug: str = "") -> None:
     _say(f"what happens in it (the last {LINES} lines):")
     for line in outcome.lines[-LINES:]:
         _say(f"    {line[:200]}")
+    return short
 
 
-def _show(seed: str, bug: str, *, shorten: bool) -> int:
+def _kept() -> int:
+    prepare()
+    failed = 0
+    for name, told in stories().items():
+        wrong = played(told).wrong
+        failed += bool(wrong)
+        _say(f"{name}: {wrong or 'passes'}")
+    _say(f"{len(stories()) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def _show(seed: str, bug: str, keep: str) -> int:
     prepare()
     told = story(seed)
     with built_in(bug):
@@ -96,8 +111,10 @@ def _show(seed: str, bug: str, *, shorten: bool) -> int:
     for line in outcome.lines:
         _say(line)
     _say(outcome.wrong or "nothing is wrong")
-    if outcome.wrong and shorten:
-        _explain(told, outcome.rule, bug)
+    if outcome.wrong and keep:
+        short = _explain(told, outcome.rule, bug)
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / f"{keep}.jsonl").write_text(written(short))
     return 1 if outcome.wrong else 0
 
 

@@ -1,11 +1,15 @@
 """Carries steps out: what users, administrators, networks and machines do to a scene."""
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+import yaml
+
 from isthmus.kube.errors import AlreadyExists, Conflict, NotFound, Rejected
 from isthmus.model.errors import IsthmusError
+from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from tests.apps import clusters
 from tests.apps.clusters import (
@@ -24,7 +28,7 @@ from tests.sim.faults import hurt
 from tests.sim.layout import ELSEWHERE, GATEWAYS, Joint
 from tests.sim.ledger import CANARY
 from tests.sim.places import site
-from tests.sim.scene import Scene, Slot
+from tests.sim.scene import Scene
 from tests.sim.steps import Step
 
 Act = Callable[[Scene, Step], Awaitable[None]]
@@ -84,10 +88,6 @@ def credentials(scene: Scene, joint: Joint, host: str = "") -> JsonObject:
 
 
 def token_of(secret: JsonObject) -> str:
-    import base64
-
-    import yaml
-
     found = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
     return str(found["users"][0]["user"]["token"])
 
@@ -151,9 +151,7 @@ async def ready(scene: Scene, step: Step) -> None:
     found = await there.get(SLICES, f"{name}-abcde", space)
     if found is not None:
         value = step.kind == "ready"
-        changed = [
-            {**one, "conditions": {"ready": value}} for one in found.get("endpoints") or ()
-        ]
+        changed = [{**one, "conditions": {"ready": value}} for one in found.get("endpoints") or ()]
         await there.edit(SLICES, f"{name}-abcde", {"endpoints": changed}, space)
 
 
@@ -558,5 +556,5 @@ async def _set_right(scene: Scene, joint: Joint) -> None:
     pinned = "" if link is None else (link.get("status") or {}).get("clusterUID", "")
     if pinned and pinned != scene.sites[target].uid:
         await east.client.merge_patch(
-            LINKS, clusters.Key("", target), {"status": {"clusterUID": ""}}, "status"
+            LINKS, Key("", target), {"status": {"clusterUID": ""}}, "status"
         )

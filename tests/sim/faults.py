@@ -66,9 +66,7 @@ def _lagging(scene: Scene, path: Path) -> Effect:
 
 
 # What only a comparison with a list brings to light.
-LIES = frozenset(
-    {"events lost", "events doubled", "events swapped", "lagging watch", "empty list"}
-)
+LIES = frozenset({"events lost", "events doubled", "events swapped", "lagging watch", "empty list"})
 # What each does, to which requests, and whether it keeps events from somebody who is not told.
 FAULTS: dict[str, tuple[Make, Callable[[Request], bool], bool]] = {
     "reads delayed": (_always(effects.delayed(5)), _reads, False),

@@ -16,6 +16,8 @@ def written(told: Story) -> str:
     head = {
         "seed": told.seed,
         "quiet": told.quiet,
+        "kind": told.kind,
+        "streaming": told.streaming,
         "replicas": layout.replicas,
         "page": layout.page,
         "joints": [[one.target, one.via, one.plane, one.headless] for one in layout.joints],
@@ -30,7 +32,14 @@ def read(text: str) -> Story:
     joints = tuple(Joint(*one) for one in head["joints"])
     services = tuple((one, two) for one, two in head["services"])
     layout = Layout(joints, services, head["replicas"], head["page"])
-    return Story(head["seed"], layout, tuple(Step(*one) for one in steps), head["quiet"])
+    return Story(
+        head["seed"],
+        layout,
+        tuple(Step(*one) for one in steps),
+        head["quiet"],
+        head["kind"],
+        head["streaming"],
+    )
 
 
 def stories() -> dict[str, Story]:

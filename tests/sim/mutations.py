@@ -15,7 +15,7 @@ from isthmus.apps.controller.carrying import doubting
 from isthmus.apps.controller.carrying.exporting import Exporting
 from isthmus.apps.controller.linking import following, session
 from isthmus.apps.controller.linking.session import Session
-from isthmus.apps.controller.mirroring import expected, fading, local, prober, state, writer
+from isthmus.apps.controller.mirroring import expected, fading, local, prober, state, upkeep, writer
 from isthmus.apps.controller.mirroring.remote import Listing
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
@@ -33,9 +33,11 @@ from isthmus.kube.exchange import Exchange
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.resources import SERVICES
 from isthmus.model import names
+from isthmus.model.actions import Delete
 from isthmus.model.errors import Permanent
 from isthmus.model.objects import Key, Metadata, Namespace, Service
 from isthmus.pki import rotation
+from isthmus.runtime.backoff import Backoff
 from isthmus.runtime.cache import Listed
 from isthmus.runtime.workqueue import WorkQueue
 
@@ -228,8 +230,13 @@ def _unknown_owner_means_nobody() -> Iterable[Patch]:
         return bool(uid) and (uid not in world.links or plain(world, found))
 
     yield contest, "may_delete", may_delete
-    yield contest, "_is_available", lambda world, observed, claim: may_delete(world, observed) or (
-        mirror.stands_for(observed.metadata, claim, world.links[claim.link_uid].link)
+    yield (
+        contest,
+        "_is_available",
+        lambda world, observed, claim: (
+            may_delete(world, observed)
+            or (mirror.stands_for(observed.metadata, claim, world.links[claim.link_uid].link))
+        ),
     )
 
 
@@ -314,7 +321,7 @@ def _expired_page_ends_the_list() -> Iterable[Patch]:
         pages = []
         with suppress(Expired):
             async for page in self.pages(resource, selection):
-                pages.append(page)
+                pages.append(page)  # noqa: PERF401  # what came before the error is what counts
         return joined(pages) if pages else Page((), (), "1")
 
     yield Client, "list", listed
@@ -351,6 +358,17 @@ def _refusal_is_final() -> Iterable[Patch]:
     yield Upkeep, "_look_after", look_after
 
 
+def _let_go_by_memory() -> Iterable[Patch]:
+    async def gone(*_: object) -> None:
+        return None
+
+    yield upkeep, "check_gone", gone
+
+
+def _status_without_patience() -> Iterable[Patch]:
+    yield upkeep, "BACKOFF", Backoff(first=1e-6, cap=1e-6)
+
+
 def _torn_down_first() -> Iterable[Patch]:
     plain = Session.refresh
 
@@ -375,12 +393,10 @@ def _missing_namespace_means_removal() -> Iterable[Patch]:
         found: Namespace | None = world.namespaces.get(key.namespace)
         if found is not None and found.metadata.deletion_timestamp is not None:
             return
-        yield from (
-            plan.Delete(one) for one in slices.own(world, key) if contest.may_delete(world, one)
-        )
+        yield from (Delete(one) for one in slices.own(world, key) if contest.may_delete(world, one))
         observed = world.services.get(key)
         if observed is not None and contest.may_delete(world, observed):
-            yield plan.Delete(observed)
+            yield Delete(observed)
 
     yield plan, "_removal", removal
 
@@ -431,6 +447,8 @@ BUGS: dict[str, Bug] = {
     "addresses not checked": _addresses_not_checked,
     "secret in a log line": _secret_in_a_log,
     "refused status is final": _refusal_is_final,
+    "link let go by memory": _let_go_by_memory,
+    "status retried without patience": _status_without_patience,
     "old reading torn down first": _torn_down_first,
     "missing namespace means removal": _missing_namespace_means_removal,
     "conflict is success": _conflict_is_success,

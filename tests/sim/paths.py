@@ -1,4 +1,4 @@
-"""The way from one process to one cluster's API: it takes time, breaks, and lies, each by itself."""
+"""The way from one process to one cluster's API: each takes time, breaks and lies by itself."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -10,6 +10,7 @@ from random import Random
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.state.store import Event, Key, Record
 from isthmus.kube.client import Client
+from isthmus.kube.resources import untyped
 from isthmus.model.wire import JsonObject
 from isthmus.pki.keys import Pair, chain_pem, key_pem
 from tests.apps import clusters
@@ -78,7 +79,7 @@ class Site:
         coded = {name: b64encode(value).decode() for name, value in data.items()}
         metadata = {"name": "isthmus-issuer", "namespace": "isthmus"}
         await here.create(PLAIN_SECRETS, {"metadata": metadata, "data": coded})
-        maps = clusters.untyped("v1", "ConfigMap", "configmaps", namespaced=True)
+        maps = untyped("v1", "ConfigMap", "configmaps", namespaced=True)
         text = chain_pem(trusted().certificate).decode()
         metadata = {"name": "isthmus-trust", "namespace": "isthmus"}
         await here.create(maps, {"metadata": metadata, "data": {"anchors.pem": text}})

@@ -13,12 +13,14 @@ from traceback import format_exception
 
 from isthmus.kube import client
 from isthmus.kube.exchange import Limits
+from tests.sim import reflection
 from tests.sim.acts import act, heal
 from tests.sim.ending import LONG_QUIET, QUIET, watch_it_end
 from tests.sim.layout import Layout, layout
 from tests.sim.ledger import Ears
 from tests.sim.loop import SimLoop
 from tests.sim.places import build
+from tests.sim.rotating import rotate, rotation_schedule
 from tests.sim.scene import Scene
 from tests.sim.steps import Step, schedule
 
@@ -31,6 +33,8 @@ class Story:
     layout: Layout
     steps: tuple[Step, ...]
     quiet: float = QUIET
+    kind: str = "whole"  # or "rotation", or "reflection"
+    streaming: bool = False  # how a reflector is to read
 
 
 @dataclass(slots=True)
@@ -49,9 +53,15 @@ class Outcome:
 def story(seed: str) -> Story:
     """Make up a story."""
     random = Random(seed)
-    made = layout(random)
-    steps = tuple(schedule(random, made))
-    return Story(seed, made, steps, LONG_QUIET if random.random() < 0.03 else QUIET)
+    chosen, made = random.random(), layout(random)
+    if chosen < 0.04:
+        return Story(seed, made, tuple(rotation_schedule(random)), kind="rotation")
+    if chosen < 0.08:
+        steps = [Step(kind, "", what, number) for kind, what, number in reflection.schedule(random)]
+        streams = random.random() < 0.5
+        return Story(seed, made, tuple(steps), kind="reflection", streaming=streams)
+    quiet = LONG_QUIET if random.random() < 0.02 else QUIET
+    return Story(seed, made, tuple(schedule(random, made)), quiet)
 
 
 def play(told: Story, *, lines: bool = False) -> Outcome:
@@ -59,9 +69,19 @@ def play(told: Story, *, lines: bool = False) -> Outcome:
     build()
     outcome = Outcome()
     loop = SimLoop(Random(f"{told.seed} loop"))
-    with _no_garbage(), _pages_of(told.layout.page), asyncio.Runner(loop_factory=lambda: loop) as runner:
+    with (
+        _no_garbage(),
+        _pages_of(told.layout.page),
+        asyncio.Runner(loop_factory=lambda: loop) as runner,
+    ):
         try:
-            runner.run(_play(told, loop, outcome, lines=lines))
+            match told.kind:
+                case "rotation":
+                    runner.run(_rotate(told, outcome, lines=lines))
+                case "reflection":
+                    runner.run(_reflect(told, outcome))
+                case _:
+                    runner.run(_play(told, loop, outcome, lines=lines))
         except* BaseException as group:  # noqa: BLE001  # whatever it is, its seed is named
             outcome.wrong = outcome.wrong or "".join(format_exception(group))
             outcome.rule = outcome.rule or "error"
@@ -91,6 +111,31 @@ async def _play(told: Story, loop: SimLoop, outcome: Outcome, *, lines: bool) ->
             outcome.rule, outcome.wrong = first.rule, str(first)
 
 
+async def _rotate(told: Story, outcome: Outcome, *, lines: bool) -> None:
+    now = asyncio.get_running_loop().time
+    outcome.injected.update(f"rotation: {step.kind}" for step in told.steps)
+
+    def say(line: str) -> None:
+        if lines:
+            outcome.lines.append(f"{now():9.3f}  {line}")
+
+    outcome.rule = "I9"  # whatever is raised: the watch over strangers is all that raises here
+    outcome.wrong = await rotate(told.steps, told.seed, say)
+    outcome.rule = "L1" if outcome.wrong else ""
+    outcome.seconds = now()
+
+
+async def _reflect(told: Story, outcome: Outcome) -> None:
+    steps = [(step.kind, step.what, int(step.number)) for step in told.steps]
+    outcome.injected.update(
+        f"reflection: {what or kind}" for kind, what, _ in steps if kind not in ("put", "wait")
+    )
+    outcome.rule = "L1"
+    await reflection.play(steps, seed=Random(told.seed).randint(0, 999), streaming=told.streaming)
+    outcome.rule = ""
+    outcome.seconds = asyncio.get_running_loop().time()
+
+
 async def _close(scene: Scene) -> None:
     for slot in scene.slots.values():
         slot.wants_to_run = False
@@ -118,12 +163,12 @@ def _no_garbage() -> Iterator[None]:
 @contextmanager
 def _pages_of(size: int) -> Iterator[None]:
     """Let clients ask for so many objects at once: small worlds have no second page else."""
-    before = client.Limits
-    setattr(client, "Limits", partial(Limits, page=size))
+    before = vars(client)["Limits"]
+    vars(client)["Limits"] = partial(Limits, page=size)
     try:
         yield
     finally:
-        setattr(client, "Limits", before)
+        vars(client)["Limits"] = before
 
 
 @contextmanager

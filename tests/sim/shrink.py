@@ -37,9 +37,7 @@ def shortest(told: Story, play: Callable[[Story], Outcome], rule: str) -> Story:
     return replace(told, steps=_calmer(steps, fails))
 
 
-def _calmer(
-    steps: tuple[Step, ...], fails: Callable[[tuple[Step, ...]], bool]
-) -> tuple[Step, ...]:
+def _calmer(steps: tuple[Step, ...], fails: Callable[[tuple[Step, ...]], bool]) -> tuple[Step, ...]:
     """Let pauses that do not matter go, too."""
     for at, step in enumerate(steps):
         if at and step.wait > 0:

@@ -66,12 +66,26 @@ class Dice:
 
 
 CHANGES = ("export", "unexport", "remove", "recreate", "port", "ready", "unready", "flip")
-EDITS = ("edit ports", "edit selector", "edit labels", "edit slice", "delete mirror", "delete slice")
+EDITS = (
+    "edit ports",
+    "edit selector",
+    "edit labels",
+    "edit slice",
+    "delete mirror",
+    "delete slice",
+)
 RARE_EDITS = ("strip", "take", "squat", "unsquat", "egress", "headless", "plane")
 LIVES = ("crash", "crash before", "crash after", "stop", "pause", "clock")
 TOGETHER = ("compact", "disconnect", "api down", "backup", "restore", "rebuild")
 WAYS = ("cut", "refuse", "gateway down", "gateway moves", "names lie", "names gone", "catalogue")
-KEYS = ("token revoked", "secret swapped", "secret gone", "secret wrong", "grant none", "grant shop")
+KEYS = (
+    "token revoked",
+    "secret swapped",
+    "secret gone",
+    "secret wrong",
+    "grant none",
+    "grant shop",
+)
 SPACES = ("namespace gone", "namespace back", "mass", "unlink", "relink")
 
 _CHOICES = (
@@ -128,10 +142,7 @@ def _some(dice: Dice, choice: str) -> list[Step]:
         case "way":
             slot, where = dice.line()
             kind = random.choice(WAYS)
-            if kind in ("cut", "refuse"):
-                where = f"{slot}>{where}"
-            else:
-                where = dice.target()
+            where = f"{slot}>{where}" if kind in ("cut", "refuse") else dice.target()
             return [Step(kind, where, "", random.randint(1, 100), wait)]
         case "key":
             return [Step(random.choice(KEYS), dice.target(), "", random.randint(1, 60), wait)]

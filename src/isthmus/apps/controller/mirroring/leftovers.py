@@ -4,6 +4,8 @@ What the watches have shown is not enough. A list that lacked everything, for a 
 reason that anybody could see, would let go a link whose mirrors stay behind for ever.
 """
 
+from typing import TypeVar
+
 from isthmus.core.mirror import owner
 from isthmus.kube.client import Client
 from isthmus.kube.requests import EVERYTHING, Selection
@@ -12,6 +14,8 @@ from isthmus.model.errors import Transient
 from isthmus.model.links import Link
 from isthmus.model.names import MIRRORED
 from isthmus.model.objects import EndpointSlice, Service
+
+T = TypeVar("T")
 
 OURS = Selection(labels=f"{MIRRORED}=true")
 
@@ -24,15 +28,16 @@ async def check_gone(client: Client, link: Link) -> None:
     """Raise :class:`NotGone` unless this cluster, asked anew, holds nothing of ``link``."""
     services = await client.list(SERVICES, OURS)
     slices = await client.list(ENDPOINT_SLICES, OURS)
-    for found in (*services.objects, *slices.objects):
-        if owner(found.metadata) == link.uid:
-            kind = type(found).__name__
-            raise NotGone(f"link {link.cluster}: {kind} {found.metadata.key} is there still")
+    found: tuple[Service | EndpointSlice, ...] = (*services.objects, *slices.objects)
+    for one in found:
+        if owner(one.metadata) == link.uid:
+            kind = type(one).__name__
+            raise NotGone(f"link {link.cluster}: {kind} {one.metadata.key} is there still")
     await _check_whole(client, SERVICES)
     await _check_whole(client, ENDPOINT_SLICES)
 
 
-async def _check_whole(client: Client, kind: "Resource[Service] | Resource[EndpointSlice]") -> None:
+async def _check_whole(client: Client, kind: Resource[T]) -> None:
     """Every cluster has at least the Service of its own API, and its endpoints."""
     async for page in client.pages(kind, EVERYTHING, limit=1):
         if page.objects or page.bad:
