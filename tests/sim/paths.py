@@ -14,6 +14,7 @@ from isthmus.embedded.fronts.inprocess import InProcess, Reply
 from isthmus.embedded.state.store import Store
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request, Response
+from tests.sim import leases
 from tests.sim.loop import PROCESS
 from tests.sim.places import Site
 
@@ -104,6 +105,9 @@ class Path:
     async def _serve(self, request: Request, as_of: int | None = None) -> Answer:
         if not self.is_admitted(request):
             return await effects.failing(401)(request, self._serve)
+        answer = leases.serve(self.site(), request)
+        if answer is not None:
+            return answer
         cluster = self.site().cluster
         # Whoever may come in comes in as the administrator: rights are not what is tried here.
         shown = {name: one for name, one in request.headers.items() if name.lower() != _WHO}

@@ -222,11 +222,11 @@ class Scene:
         return made
 
     def paths(self, slot: str = "", where: str = "") -> list[Path]:
-        """All lines of the processes of a slot, or of all, to one cluster, or to all."""
+        """All lines of the processes of a slot, of a cluster or of all, to one cluster or all."""
         return [
             path
             for one in self.slots.values()
-            if one.replica is not None and slot in ("", one.name)
+            if one.replica is not None and slot in ("", one.name, one.cluster)
             for path in one.replica.paths
             if where in ("", path.where)
         ]

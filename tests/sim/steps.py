@@ -167,10 +167,14 @@ def _motif(dice: Dice) -> list[Step]:
     random = dice.random
     where, what = dice.export()
     joint = next(one for one in dice.layout.joints if one.target == where)
-    slot = dice.slot() if random.random() < 0.2 else "east-a"
-    there = where if joint.via == "api" else "east"
+    slot = random.choice(("east", "east", "east-a", dice.slot()))
+    one = slot if "-" in slot else "east-a"  # where it has to be one process
+    # Who reads the target, and what: a controller of the source by its API, or one of its own.
+    reader = f"{slot}>{where}" if joint.via == "api" else f"{where}>{where}"
+    line = reader if random.random() < 0.6 else f"{slot}>east"
+    there = line.rpartition(">")[2]
     short = round(random.random() * 0.5, 3)
-    match random.randint(0, 8):
+    match random.randint(0, 9):
         case 0:  # somebody takes a name over while we delete what was there
             return [
                 Step("fault", f"{slot}>east", "writes delayed", 4),
@@ -179,7 +183,7 @@ def _motif(dice: Dice) -> list[Step]:
             ]
         case 1:  # a watch is deaf while something goes, and its history is gone as well
             return [
-                Step("fault", f"{slot}>{there}", "watch cut at once", 3),
+                Step("fault", line, "watch cut at once", 3),
                 Step("disconnect", there),
                 Step("remove", where, what, 0, short),
                 Step("compact", there, wait=dice.pause()),
@@ -188,7 +192,7 @@ def _motif(dice: Dice) -> list[Step]:
             return [
                 Step("fault", f"{slot}>east", "writes delayed", 3),
                 Step("recreate", where, what, 85, short),
-                Step("pause", slot, "", random.randint(14, 40), random.randint(16, 45)),
+                Step("pause", one, "", random.randint(14, 40), random.randint(16, 45)),
             ]
         case 3:  # the lease cannot be renewed while there is work
             return [
@@ -197,28 +201,35 @@ def _motif(dice: Dice) -> list[Step]:
             ]
         case 4:  # everything seems to be gone
             return [
-                Step("fault", f"{slot}>{there}", "empty list", random.randint(2, 9)),
-                Step("fault", f"{slot}>{there}", "410", 6),
+                Step("fault", line, "empty list", random.randint(2, 9)),
+                Step("fault", line, "410", 6),
                 Step("disconnect", there, wait=dice.pause()),
             ]
         case 5:  # rights are gone for a while, and watches have to begin anew
             return [
-                Step("fault", f"{slot}>{there}", "403", random.randint(2, 9)),
-                Step("fault", f"{slot}>{there}", "410", 6),
+                Step("fault", line, "403", random.randint(2, 9)),
+                Step("fault", line, "410", 6),
                 Step("disconnect", there, wait=dice.pause()),
             ]
         case 6:  # a replica lags behind and a controller starts to read from it
             return [
-                Step("fault", f"{slot}>{there}", "lagging list", 12),
+                Step("fault", reader, "lagging list", 12),
                 Step("export", where, "default/late", 81, 70.0),
-                Step("fault", f"{slot}>{there}", "410", 2),
-                Step("disconnect", there, wait=dice.pause()),
+                Step("fault", reader, "410", 2),
+                Step("disconnect", where, wait=dice.pause()),
             ]
         case 7:  # unlinked while work is under way, and linked again
             return [
                 Step("port", where, what, 82, short),
                 Step("unlink", where, wait=dice.pause()),
                 Step("relink", where, wait=dice.pause()),
+            ]
+        case 8:  # everything here seems to be gone, and somebody unlinks
+            return [
+                Step("fault", f"{slot}>east", "empty list", random.randint(2, 9)),
+                Step("fault", f"{slot}>east", "410", 9),
+                Step("disconnect", "east", wait=1.5),
+                Step("unlink", where, wait=dice.pause()),
             ]
         case _:  # the same name in two namespaces, one of which loses it
             return [
