@@ -83,8 +83,10 @@ def _removal(world: World, key: Key) -> Iterator[Action]:
     so that no Service is left whose endpoints lead nowhere.
     """
     namespace = world.namespaces.get(key.namespace)
-    if namespace is not None and namespace.metadata.deletion_timestamp is not None:
-        return  # it takes everything with it
+    if namespace is None or namespace.metadata.deletion_timestamp is not None:
+        # It takes everything with it. One that is missing while something is in it is a list's
+        # mistake, and by that nothing is taken down.
+        return
     yield from (Delete(one) for one in slices.own(world, key) if contest.may_delete(world, one))
     observed = world.services.get(key)
     if observed is not None and contest.may_delete(world, observed):
