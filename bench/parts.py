@@ -1,5 +1,7 @@
 """The parts of the suite: what each measures, in how long, and how it is recorded and shown."""
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -15,6 +17,9 @@ from bench.dataplane import report as dataplane_report
 from bench.dataplane import run as dataplane
 from bench.dataplane.figures import Told, Traffic
 from bench.dataplane.load import Load
+from bench.firstcall import report as firstcall_report
+from bench.firstcall import run as firstcall
+from bench.firstcall.figures import FirstCalls
 from bench.mirroring import report as mirroring_report
 from bench.mirroring import run as mirroring
 from bench.mirroring import settled, starts
@@ -118,6 +123,14 @@ def _told(options: Options) -> Told:
     return dataplane.tell(dataplane.Plan(sizes=sizes, rounds=options.rounds(2)))
 
 
+def _first_calls(options: Options) -> FirstCalls | None:
+    if os.geteuid() != 0:
+        print("first-calls: needs root, for nodes of real clusters: left out", file=sys.stderr)
+        return None
+    (services, *_) = options.chosen((50,), (5,))
+    return firstcall.run(services)
+
+
 def _traffic(loads: tuple[Load, ...], rounds: int) -> Callable[[Options], Traffic]:
     def measure(options: Options) -> Traffic:
         seconds = 1.0 if options.quick else 3.0
@@ -142,7 +155,8 @@ PARTS: tuple[
     | Part[Restarts]
     | Part[Catalogue]
     | Part[Told]
-    | Part[Traffic],
+    | Part[Traffic]
+    | Part[FirstCalls],
     ...,
 ] = (
     Part(
@@ -236,6 +250,14 @@ PARTS: tuple[
         shape=Traffic,
         measure=_traffic(load.STREAMS, 2),
         report=_carried("streams"),
+    ),
+    Part(
+        name="first-calls",
+        about="from `kubectl label` to the first good call, on real clusters (root)",
+        minutes=5,
+        shape=FirstCalls,
+        measure=_first_calls,
+        report=firstcall_report.first_calls,
     ),
 )
 # Names for several of them together.
