@@ -1,7 +1,7 @@
 """Looks after the Link objects themselves, while leading: finalizer, status, Events, farewell."""
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -15,17 +15,19 @@ from isthmus.apps.controller.mirroring.writer import NotLeading
 from isthmus.apps.controller.outside import Outside
 from isthmus.core.status import Note, notes, status
 from isthmus.kube.resources import EVENTS, LINKS
-from isthmus.model.errors import IsthmusError
+from isthmus.model.errors import IsthmusError, Permanent
 from isthmus.model.links import Link, LinkStatus
 from isthmus.model.names import FINALIZER
 from isthmus.model.objects import Event, Metadata, ObjectReference
 from isthmus.model.times import micro_time, second_time
+from isthmus.runtime.backoff import Backoff
 from isthmus.runtime.work import work
 from isthmus.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
 EVERY = 1.0  # seconds between two statuses of one link
+PATIENCE = Backoff(first=EVERY, cap=60)  # between two that could not be written
 WORKERS = 4  # links written at once
 BUSY = 10.0  # seconds for which a status may wait for the work that it counts
 EVENTS_A_MINUTE = 10  # of one link
@@ -52,6 +54,7 @@ class Upkeep:
         self._not_before: dict[str, float] = {}
         self._tried: dict[str, str] = {}  # the version of each link over which was last written
         self._written: dict[str, tuple[str, LinkStatus]] = {}  # over which version, and what
+        self._failures: Counter[str] = Counter()  # of each link, in a row
         self._recent: dict[str, deque[float]] = {}  # when Events of a link were written
 
     def touch(self, uid: str) -> None:
@@ -75,7 +78,13 @@ class Upkeep:
     async def _attend(self, uid: str) -> None:
         target = self._state.targets.get(uid)
         if target is None:
-            for known in (self._not_before, self._tried, self._written, self._recent):
+            for known in (
+                self._not_before,
+                self._tried,
+                self._written,
+                self._failures,
+                self._recent,
+            ):
                 known.pop(uid, None)
             return
         if not self._leading():
@@ -84,15 +93,33 @@ class Upkeep:
         if wait > 0:
             self._links.add_after(uid, wait)
             return
-        link = target.link
         self._not_before[uid] = self._outside.clock.now() + EVERY
-        self._tried[uid] = link.metadata.resource_version
+        self._tried[uid] = target.link.metadata.resource_version
+        try:
+            await self._write(target)
+        except IsthmusError as error:
+            self._put_off(uid, error)
+            raise
+        self._failures.pop(uid, None)
+
+    async def _write(self, target: Target) -> None:
+        link = target.link
         if target.is_ending:
             await self._say_farewell(target)
         elif FINALIZER not in link.metadata.finalizers:
             await self._set_finalizers(link, (*link.metadata.finalizers, FINALIZER))
         else:
             await self._write_status(target)
+
+    def _put_off(self, uid: str, error: IsthmusError) -> None:
+        """Let a link wait longer after each failure. The queue would do so, too, but takes every
+        pass that found nothing due for a success; and what is refused may be taken some day,
+        without a change that anybody here could see."""
+        self._failures[uid] += 1
+        pause = PATIENCE.ceiling(self._failures[uid])
+        self._not_before[uid] = self._outside.clock.now() + pause
+        if isinstance(error, Permanent):
+            self._links.add_after(uid, pause)
 
     def _wait(self, target: Target) -> float:
         """Return how long ``target`` can wait. What mirrors wait for cannot; what is for people
