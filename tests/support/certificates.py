@@ -42,7 +42,8 @@ def of_version_18(certificate: bytes) -> bytes:
 def off_the_curve(certificate: bytes) -> bytes:
     """Return a certificate whose key is no point of P-256."""
     key = x509.load_pem_x509_certificate(certificate).public_key()
-    point = key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)  # type: ignore[union-attr]  # made so
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    point = key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
     return damaged(certificate, point, b"\x04" + b"\x01" * 64)
 
 

@@ -133,6 +133,13 @@ class Frames:
 
 
 @asynccontextmanager
+async def calling(service: str) -> AsyncIterator[Frames]:
+    """Call a mirror with HTTP/2, as a pod that knows what is spoken there."""
+    async with crossing.call(service) as line:
+        yield Frames(line.reader, line.writer)
+
+
+@asynccontextmanager
 async def framing(shown: pki.Credentials) -> AsyncIterator[Frames]:
     """Come to the gateway with HTTP/2, and leave without a word."""
     made: ssl.SSLContext = context(shown, "h2")

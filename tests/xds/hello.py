@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import struct
 from contextlib import suppress
 
 from tests.xds import crossing
@@ -40,7 +39,7 @@ def _extensions(record: bytearray) -> int:
     """Return where the length of all extensions stands."""
     at = 5 + 4 + 2 + 32  # headers of record and message, version, random
     at += 1 + record[at]  # session
-    at += 2 + struct.unpack_from("!H", record, at)[0]  # ciphers
+    at += 2 + int.from_bytes(record[at : at + 2])  # ciphers
     return at + 1 + record[at]  # compressions
 
 

@@ -1,15 +1,22 @@
-"""Floods at the real gateway, from somebody who has a certificate: whoever makes one is hung up on,
-memory stays where it was, and others are served meanwhile."""
+"""Floods at the real gateway, by somebody who has a certificate, and at the real egress, by a pod.
+
+Whoever makes one is hung up on, memory stays where it was, and others are served meanwhile."""
 
 import asyncio
 import resource
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
+from functools import partial
 
 import pytest
 
 from tests.xds import crossing
-from tests.xds.crossing import Crossing, knock, pod
+from tests.xds.crossing import OTHER, Crossing, call, knock, pod
 from tests.xds.frames import (
     CANCEL,
     CONTINUATION,
@@ -23,11 +30,12 @@ from tests.xds.frames import (
     Frames,
     asking,
     block,
+    calling,
     frame,
     framing,
     integer,
 )
-from tests.xds.knocking import KNOWN, WEB, requesting
+from tests.xds.knocking import KNOWN, REQUEST, WEB
 
 pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("both")]
 
@@ -42,16 +50,21 @@ async def unharmed(both: Crossing) -> AsyncIterator[None]:
     """Attack, and see that another caller is served at once, and that memory is where it was."""
     async with pod(crossing.show, 7002):
         assert await is_served()
-        before = both.west.resident()
+        before = [proxy.resident() for proxy in (both.west, both.east)]
         yield
         assert await is_served()
-        grown = both.west.resident() - before
-    assert grown < MOST_GROWTH, f"the gateway has taken {grown // MIB} MiB more"
+        after = [proxy.resident() for proxy in (both.west, both.east)]
+    grown = [now - then for now, then in zip(after, before, strict=True)]
+    assert max(grown) < MOST_GROWTH, f"gateway and egress have taken {grown} bytes more"
 
 
 async def is_served() -> bool:
-    async with asyncio.timeout(5), knock(KNOWN) as line:
-        return (await line.ask(requesting(WEB))).startswith("HTTP/1.1 200 ")
+    """Tell whether a pod of another account is answered, which takes both proxies.
+
+    Pods of one account share their connections to a gateway, and what one of them does to these.
+    """
+    async with asyncio.timeout(5), call("open", OTHER) as line:
+        return (await line.ask(REQUEST)).startswith("HTTP/1.1 200 ")
 
 
 async def is_hung_up_on(line: Frames, flood: AsyncIterator[bytes]) -> bool:
@@ -125,13 +138,19 @@ async def settings(line: Frames) -> AsyncIterator[bytes]:
         yield frame(SETTINGS) * 1000
 
 
+WAYS = {"gateway": partial(framing, KNOWN), "egress": partial(calling, "web")}
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "flood", [resets, continuations, empty_continuations, empty_bodies, pings, settings]
 )
 async def test_whoever_floods_a_connection_is_hung_up_on(
-    both: Crossing, flood: Callable[[Frames], AsyncIterator[bytes]]
+    both: Crossing,
+    flood: Callable[[Frames], AsyncIterator[bytes]],
+    way: str,
 ) -> None:
-    async with unharmed(both), framing(KNOWN) as line:
+    async with unharmed(both), WAYS[way]() as line:
         assert await is_hung_up_on(line, flood(line))
 
 

@@ -65,6 +65,18 @@ class Facts:
         )
 
 
+def read(der: bytes) -> x509.Certificate:
+    """Return the certificate in ``der``; raise one of ``DAMAGED`` if any part of it is.
+
+    What is parsed late is read now, so that nothing fails where nobody expects it.
+    """
+    certificate = x509.load_der_x509_certificate(der)
+    certificate.extensions  # noqa: B018
+    certificate.subject, certificate.issuer  # noqa: B018
+    certificate.public_key()
+    return certificate
+
+
 def facts(certificate: x509.Certificate) -> Facts:
     """Return what ``certificate`` says; raise :class:`Unreadable` if nobody could tell."""
     try:

@@ -9,12 +9,13 @@ from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from isthmus.model.errors import Permanent
 from isthmus.model.identities import Identity, NotAnIdentity, parse
 from isthmus.model.times import second_time
 from isthmus.pki.bundle import Bundle
-from isthmus.pki.facts import DAMAGED, Facts, Unreadable, facts, untimely
+from isthmus.pki.facts import DAMAGED, Facts, Unreadable, facts, read, untimely
 from isthmus.pki.shape import POD
 
 
@@ -46,9 +47,10 @@ def read_leaf(shown: bytes) -> x509.Certificate:
 
     It may have taken what nobody else can read.
     """
-    is_pem = shown.startswith(b"-----")
     try:
-        return (x509.load_pem_x509_certificate if is_pem else x509.load_der_x509_certificate)(shown)
+        if shown.startswith(b"-----"):
+            shown = x509.load_pem_x509_certificate(shown).public_bytes(Encoding.DER)
+        return read(shown)
     except DAMAGED:
         raise Untrusted("the leaf cannot be read") from None
 

@@ -1,12 +1,18 @@
 """What is said to the embedded cluster: by kubectl, by pods, by whoever resolves a name."""
 
+import asyncio
 import re
 from contextlib import suppress
+from random import Random
+from urllib.parse import parse_qsl, quote
+
+import msgspec
 
 from isthmus.embedded.access.tokens import TokenKey
 from isthmus.embedded.api.calls import APPLY, JSON, YAML, decoded
 from isthmus.embedded.api.labels import requirements
 from isthmus.embedded.api.selectors import selection
+from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.protobuf import Unreadable, object_of
 from isthmus.embedded.kinds import jsonpath, patterns
 from isthmus.embedded.kinds.builtin import builtin
@@ -14,9 +20,11 @@ from isthmus.embedded.kinds.quantities import canonical
 from isthmus.embedded.machine import dns
 from isthmus.embedded.patches import patch
 from isthmus.embedded.status import Refusal
+from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
 from tests.embedded.machine.test_records import zone
 from tests.fuzz.target import parts_of, refusing, target, text_of
+from tests.support.virtual import VirtualLoop
 
 SERVICE = next(one for one in builtin(loopback=True) if one.name == "Service")
 KEY = TokenKey()
@@ -62,9 +70,9 @@ PATCHES = (
 )
 
 
-def _service() -> JsonObject:
+def _service(namespace: str = "shop") -> JsonObject:
     return {
-        "metadata": {"name": "web", "namespace": "shop", "labels": {"app": "web"}},
+        "metadata": {"name": "web", "namespace": namespace, "labels": {"app": "web"}},
         "spec": {"ports": [{"name": "http", "port": 80, "protocol": "TCP"}], "type": "ClusterIP"},
     }
 
@@ -86,6 +94,49 @@ def selector_of_a_query(data: bytes) -> None:
     with suppress(Refusal):
         found = selection(SERVICE, text, text)
         assert found is None or found(_service()) in (True, False)
+
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+MEDIA = ("application/json", "application/yaml", "application/apply-patch+yaml", *PATCHES)
+
+
+@target
+def request_to_an_embedded_cluster(data: bytes) -> None:
+    """The first two bytes choose a method and a kind of body; an answer of any kind will do."""
+    head, path, query, body = parts_of(data, 4)
+    method, media = (
+        some[head[at] % len(some)] if len(head) > at else some[0]
+        for at, some in enumerate((METHODS, MEDIA))
+    )
+    request = Request(
+        method=method,
+        path="/" + quote(path.lstrip(b"/"), safe="/%"),
+        query=tuple(parse_qsl(text_of(query), keep_blank_values=True)),
+        headers={"content-type": media},
+        body=body,
+    )
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        status = runner.run(_answered(request))
+    assert 200 <= status < 600
+
+
+async def _answered(request: Request) -> int:
+    """Send it to a cluster that has a Service, and hear the beginning of the answer."""
+    cluster = Cluster("east", random=Random(1))
+    made = Request(
+        method="POST",
+        path="/api/v1/namespaces/default/services",
+        headers={"content-type": JSON},
+        body=msgspec.json.encode({"kind": "Service", "apiVersion": "v1", **_service("default")}),
+    )
+    async with cluster.transport().send(made) as answer:
+        assert answer.status == 201
+    async with cluster.transport().send(request) as answer:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                async for _ in answer.chunks():
+                    break
+        return answer.status
 
 
 @target
