@@ -3,12 +3,12 @@
 import asyncio
 import base64
 import ssl
-from dataclasses import replace
 
 import pytest
 import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
+from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from isthmus.apps.controller.metrics import registry

@@ -14,9 +14,11 @@ from isthmus import install as room
 from isthmus.cli import installation, render
 from isthmus.cli.installing import remembering
 from isthmus.cli.installing.bringing import Delivery, Say
+from isthmus.cli.installing.ending import Ending
 from isthmus.cli.installing.removing import named
 from isthmus.cli.installing.trust import Chosen, Present
 from isthmus.cli.installing.wishes import Draft, Wish, drafted
+from isthmus.cli.progress import progress
 from isthmus.cli.trusting.trust import ToTerminal
 from isthmus.cli.where import Where
 from isthmus.install import keys
@@ -102,6 +104,9 @@ async def _bring(where: Where, draft: Draft, say: Say) -> Brought:
 async def bring(client: Client, draft: Draft, say: Say, clock: Clock) -> Brought:
     """Bring what was wished for into a cluster, beside what it has; tell ``say`` of each object."""
     namespace = draft.namespace
+    # What is left of one that was just removed is nothing to build on.
+    waiting = Ending(client, clock, progress(sys.stderr), draft.wish.timeout)
+    await waiting.until_gone(namespace)
     shown = await installation.installed(client, namespace)
     await remembering.require_alone(client, namespace)
     remembered: Mapping[str, str] = {}
