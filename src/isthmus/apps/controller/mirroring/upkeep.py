@@ -1,31 +1,34 @@
 """Looks after the Link objects themselves, while leading: finalizer, status, Events, farewell."""
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.mirroring.facts import facts
+from isthmus.apps.controller.mirroring.leftovers import check_gone
 from isthmus.apps.controller.mirroring.namespaces import remove_namespaces
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
-from isthmus.apps.controller.mirroring.writer import NotLeading
+from isthmus.apps.controller.mirroring.writer import LATER, NotLeading
 from isthmus.apps.controller.outside import Outside
 from isthmus.core.status import Note, notes, status
 from isthmus.kube.resources import EVENTS, LINKS
-from isthmus.model.errors import IsthmusError
+from isthmus.model.errors import IsthmusError, Permanent
 from isthmus.model.links import Link, LinkStatus
 from isthmus.model.names import FINALIZER
 from isthmus.model.objects import Event, Metadata, ObjectReference
 from isthmus.model.times import micro_time, second_time
+from isthmus.runtime.backoff import Backoff
 from isthmus.runtime.work import work
 from isthmus.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
 EVERY = 1.0  # seconds between two statuses of one link
+BACKOFF = Backoff(first=1.0, cap=60.0)  # on top of it, after failures
 WORKERS = 4  # links written at once
 BUSY = 10.0  # seconds for which a status may wait for the work that it counts
 EVENTS_A_MINUTE = 10  # of one link
@@ -50,6 +53,7 @@ class Upkeep:
         self._busy = busy
         self._links: WorkQueue[str] = WorkQueue(outside.clock, random=outside.random)
         self._not_before: dict[str, float] = {}
+        self._failures: Counter[str] = Counter()  # in a row, of each link
         self._tried: dict[str, str] = {}  # the version of each link over which was last written
         self._written: dict[str, tuple[str, LinkStatus]] = {}  # over which version, and what
         self._recent: dict[str, deque[float]] = {}  # when Events of a link were written
@@ -77,6 +81,7 @@ class Upkeep:
         if target is None:
             for known in (self._not_before, self._tried, self._written, self._recent):
                 known.pop(uid, None)
+            self._failures.pop(uid, None)
             return
         if not self._leading():
             raise NotLeading(f"link {target.link.cluster}: not leading any more")
@@ -84,9 +89,23 @@ class Upkeep:
         if wait > 0:
             self._links.add_after(uid, wait)
             return
-        link = target.link
         self._not_before[uid] = self._outside.clock.now() + EVERY
-        self._tried[uid] = link.metadata.resource_version
+        self._tried[uid] = target.link.metadata.resource_version
+        try:
+            await self._look_after(target)
+        except IsthmusError as error:
+            if isinstance(error, Permanent):
+                # A right or a schema may change without anything that we watch.
+                self._links.add_after(uid, LATER)
+            # The queue's own patience ends whenever a link has to wait: it is counted here.
+            self._failures[uid] += 1
+            pause = BACKOFF.wait(self._failures[uid], self._outside.random)
+            self._not_before[uid] += pause
+            raise
+        self._failures.pop(uid, None)
+
+    async def _look_after(self, target: Target) -> None:
+        link = target.link
         if target.is_ending:
             await self._say_farewell(target)
         elif FINALIZER not in link.metadata.finalizers:
@@ -128,6 +147,7 @@ class Upkeep:
             return
         if self._state.owned[link.uid] or self._state.owned_slices[link.uid]:
             return  # the watch of what is left touches this link again
+        await check_gone(self._outside.client, link)
         await remove_namespaces(self._outside.client, self._state, link)
         left = tuple(one for one in link.metadata.finalizers if one != FINALIZER)
         await self._set_finalizers(link, left)
