@@ -319,3 +319,12 @@ def test_objects_without_a_type_of_their_own_say_who_they_are() -> None:
     plain = {"metadata": {"name": "a", "resourceVersion": "5", "uid": "u"}}
     assert (version_of(plain), uid_of(plain)) == ("5", "u")
     assert (version_of({"metadata": {}}), uid_of({"metadata": {}})) == ("", "")
+
+
+async def test_every_request_can_be_followed_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    script = Script(service())
+    await Client(script, Rotating("canary-3141"), random=Random(1)).get(SERVICES, WEB)
+    (told,) = [vars(one) for one in caplog.records if one.message == "asked"]
+    assert (told["call"], told["outcome"]) == ("get services shop/web", "200")
+    assert "canary" not in str(told)

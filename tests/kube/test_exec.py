@@ -75,15 +75,22 @@ def says(status: JsonObject | None, version: str = V1) -> str:
 
 
 # What somebody wants all plugins to be told about a cluster, among other notes.
-NOTES = [
+NOTES: list[JsonObject] = [
     {"name": "example.org/owner", "extension": "bob"},
     {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "west"}},
 ]
 
 
-def access(directory: Path, body: str, clock: SystemClock | None = None, **fields: Json) -> Access:
+def access(
+    directory: Path,
+    body: str,
+    clock: SystemClock | None = None,
+    notes: list[JsonObject] | None = None,
+    **fields: Json,
+) -> Access:
     basis = {"apiVersion": V1, "command": script(directory, body), "interactiveMode": "Never"}
-    config = kubeconfig(user={"exec": {**basis, **fields}}, cluster={"extensions": NOTES})
+    cluster = {} if notes is None else {"extensions": notes}
+    config = kubeconfig(user={"exec": {**basis, **fields}}, cluster=cluster)
     return load([written(directory, config)], clock or SystemClock())
 
 
@@ -146,7 +153,10 @@ async def test_a_plugin_can_issue_a_client_certificate(tmp_path: Path) -> None:
     assert runs(tmp_path) == 1
 
 
-async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: Path) -> None:
+@pytest.mark.parametrize("notes", [NOTES, NOTES[:1], None])
+async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(
+    tmp_path: Path, notes: list[JsonObject] | None
+) -> None:
     body = f'echo "$1,$MINE,$KUBERNETES_EXEC_INFO" > {tmp_path}/got\n{says({"token": "t"})}'
     found = access(
         tmp_path,
@@ -154,6 +164,7 @@ async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: P
         args=["one"],
         env=[{"name": "MINE", "value": "two"}],
         provideClusterInfo=True,
+        notes=notes,
     )
     await found.credentials.headers()
     one, two, info = (tmp_path / "got").read_text().split(",", 2)
@@ -166,7 +177,7 @@ async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: P
             "cluster": {
                 "server": "https://192.0.2.1:6443",
                 "certificate-authority-data": b64(self_signed("ca").certificate),
-                "config": {"audience": "west"},
+                **({"config": {"audience": "west"}} if notes == NOTES else {}),
             },
         },
     }

@@ -59,8 +59,18 @@ class Clusters:
 
     async def settled(self, within: float) -> None:
         """Wait until everything that is exported, and nothing else, is mirrored."""
-        wanted = sorted([name for one in self.targets for name in await _wanted(one)])
-        await until(self.east.mirrors, lambda found: found == wanted, within=within)
+        wanted = {name for one in self.targets for name in await _wanted(one)}
+
+        async def differences() -> JsonObject:
+            found = set(await self.east.mirrors())
+            lacking, left = sorted(wanted - found), sorted(found - wanted)
+            return {"lacking": lacking, "left": left} if lacking or left else {}
+
+        try:
+            await until(differences, lambda found: not found, within=within)
+        except TimeoutError as error:
+            links = {one["metadata"]["name"]: one["status"] for one in await self.east.all(LINKS)}
+            raise TimeoutError(f"{error}; links: {links}") from None
 
     async def change(self, random: Random) -> None:
         """Let users of the targets do this and that, and connections break."""

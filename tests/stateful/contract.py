@@ -81,6 +81,7 @@ class Mirror:
     labels: frozenset[str]
     headless: bool
     reached: frozenset[Reached]
+    is_alone: bool = True  # it has slices, and no selector that would lead to local pods
 
 
 Mirrors = Mapping[Name, Mirror]

@@ -213,6 +213,7 @@ class Histories(RuleBasedStateMachine):
         self.do(self.here.settled(is_right))
         assert self.do(self.here.mirrors()) == wanted
         assert _told(self.do(self.here.refusals())) == _told(refused)
+        assert self.do(self.here.strays()) == set()
         assert strangers(self.here.east) == theirs
         self.before = wanted
 

@@ -116,7 +116,11 @@ class World:
         """Write a Link, or another spec of it; return what the model has to know of it."""
         spec: JsonObject = {
             "enableHeadlessServices": headless,
-            "selector": {"matchLabels": {SELECTORS[selector]: "true"}},
+            "selector": {
+                "matchLabels": {
+                    key: "true" if name == selector else None for name, key in SELECTORS.items()
+                }
+            },
             "naming": NAMING[cluster],
             "clusterDomain": f"{cluster}.cluster.local",
         }
@@ -124,6 +128,7 @@ class World:
         if cluster == "west":
             spec["credentialsSecret"] = "cluster-credentials-west"
         if await self.east.get(LINKS, cluster) is None:
+            spec["selector"] = {"matchLabels": {SELECTORS[selector]: "true"}}
             made = await self.east.create(LINKS, {"metadata": {"name": cluster}, "spec": spec})
         else:
             made = await self.east.edit(LINKS, cluster, {"spec": spec})
@@ -204,9 +209,12 @@ class World:
                 for each in _endpoints_of(slices, key)
             )
             found[key] = _mirror(one, owners, reached)
-        stray = {_service(one) for one in slices} - found.keys()
-        assert not stray, f"slices of ours without a mirror: {stray}"
         return found
+
+    async def strays(self) -> set[Name]:
+        """Return the names for which there are slices of ours, and no mirror."""
+        slices = await self.east.all(SLICES, labels=f"{MANAGED_BY}=isthmus.dev")
+        return {_service(one) for one in slices} - (await self.mirrors()).keys()
 
     async def refusals(self) -> Refusals:
         return frozenset(
@@ -236,7 +244,6 @@ def _where(endpoint: JsonObject, addresses: dict[str, str]) -> tuple[str, bool]:
 def _mirror(one: JsonObject, links: dict[str, JsonObject], reached: frozenset[Reached]) -> Mirror:
     metadata, spec = one["metadata"], one["spec"]
     link = links[metadata["annotations"][LINK_UID]]["metadata"]
-    assert "selector" not in spec, f"{metadata['name']} captures local pods"
     labels = frozenset(name for name, key in SELECTORS.items() if key in metadata["labels"])
     return Mirror(
         owner=Owner(
@@ -248,6 +255,7 @@ def _mirror(one: JsonObject, links: dict[str, JsonObject], reached: frozenset[Re
         labels=labels,
         headless=spec["clusterIP"] == "None",
         reached=reached,
+        is_alone="selector" not in spec,
     )
 
 
