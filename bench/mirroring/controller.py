@@ -23,7 +23,7 @@ from lab.process import Process, Supervisor
 NAME = "controller"
 CONNECTED = re.compile(r"^isthmus_link_connected\{[^}]*\} 1\.0$", re.M)
 PROGRAM = Path(sys.executable).with_name("isthmus")
-LOOK = 0.04  # seconds between two looks; each one costs those who are measured a little
+LOOK = 0.1  # seconds between two looks; each one costs those who are measured a little
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,7 +168,7 @@ class Envoy:
         await asyncio.wait({ended}, timeout=GRACE)
 
     async def _connected(self) -> int:
-        """Return how many connections of callers are open; those of the pages do not count."""
+        """Return how many connections of callers are open; others are nobody's."""
         text = await self.admin.get(r"/stats?filter=^listener\..*\.downstream_cx_active$")
         counts = (line.partition(": ") for line in text.splitlines())
         return sum(int(value) for name, _, value in counts if not _is_internal(name))
@@ -190,4 +190,5 @@ def program() -> Path:
 
 
 def _is_internal(name: str) -> bool:
-    return name.startswith(("listener.admin.", "listener.pages.")) or ".worker_" in name
+    inside = ("listener.admin.", "listener.late.", "listener.pages.")
+    return name.startswith(inside) or ".worker_" in name
