@@ -105,7 +105,7 @@ def _changes(options: Options) -> Latency:
 
 def _restart(options: Options) -> Restarts:
     sizes = options.chosen((1000,), (100,))
-    return mirroring.restarting(Plan(sizes=sizes, rest=5.0 if options.quick else 60.0))
+    return mirroring.restarting(Plan(sizes=sizes, rest=15.0 if options.quick else 60.0))
 
 
 def _catalogue(options: Options) -> Catalogue:

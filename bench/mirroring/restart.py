@@ -23,7 +23,6 @@ from lab.controlplane import ControlPlane
 
 Counted: TypeAlias = Counter[tuple[str, str]]  # by verb and resource
 
-LONGEST_PERIOD = 15.0  # seconds in which an API server has asked itself everything that it asks
 READS = frozenset({"GET", "LIST", "WATCH"})
 COUNTED = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)$", re.M)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -46,7 +45,7 @@ def restart(trial: Trial, east: ControlPlane, rest: float) -> Restart:
     """Start a controller among its own mirrors; ``rest`` is how many idle seconds are watched."""
     load = os.getloadavg()[0]
     before = requests(east)
-    time.sleep(max(rest, LONGEST_PERIOD))
+    time.sleep(rest)
     elsewhere = _since(before, requests(east))
     before = requests(east)
     with controller(east, trial.folder) as running:
