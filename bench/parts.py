@@ -15,6 +15,9 @@ from bench.dataplane import report as dataplane_report
 from bench.dataplane import run as dataplane
 from bench.dataplane.figures import Told, Traffic
 from bench.dataplane.load import Load
+from bench.firstcall import report as firstcall_report
+from bench.firstcall import run as firstcall
+from bench.firstcall.figures import FirstCalls
 from bench.mirroring import report as mirroring_report
 from bench.mirroring import run as mirroring
 from bench.mirroring import settled, starts
@@ -56,6 +59,7 @@ class Part(Generic[S]):
     measure: Callable[[Options], S | None]  # None if there is nothing to record yet
     report: Callable[[S], Report]
     merged: Callable[[S | None, S], S] = lambda _, now: now
+    is_extra: bool = False  # only measured where it is asked for, because it needs a whole lab
 
 
 def _edge(options: Options) -> Results:
@@ -127,6 +131,11 @@ def _traffic(loads: tuple[Load, ...], rounds: int) -> Callable[[Options], Traffi
     return measure
 
 
+def _first_calls(options: Options) -> FirstCalls:
+    (services, *_) = options.chosen((50,), (5,))
+    return firstcall.run(services)
+
+
 def _shown(by: str) -> Callable[[Growing], Report]:
     return lambda found: mirroring_report.growing(found, by)
 
@@ -142,7 +151,8 @@ PARTS: tuple[
     | Part[Restarts]
     | Part[Catalogue]
     | Part[Told]
-    | Part[Traffic],
+    | Part[Traffic]
+    | Part[FirstCalls],
     ...,
 ] = (
     Part(
@@ -236,6 +246,15 @@ PARTS: tuple[
         shape=Traffic,
         measure=_traffic(load.STREAMS, 2),
         report=_carried("streams"),
+    ),
+    Part(
+        name="first-call",
+        about="from a label to the first call from another cluster, on the lab (root)",
+        minutes=8,
+        shape=FirstCalls,
+        measure=_first_calls,
+        report=firstcall_report.first_calls,
+        is_extra=True,
     ),
 )
 # Names for several of them together.
