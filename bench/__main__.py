@@ -47,11 +47,11 @@ def main() -> int:
             contenders=tuple(name for name in arguments.only if name in RIVALS),
             side=arguments.side,
         )
-        chosen = _chosen(arguments.only)
+        chosen = choose(arguments.only)
         # What is quick, or without some of those who take part, is nothing to be written down.
         book = Book(is_lasting=not (options.quick or options.contenders))
         if arguments.render:
-            book.show({part.name for part in PARTS})
+            book.show(set(NAMES))
         else:
             _warn_if_busy()
             _measure(chosen, options, book)
@@ -141,9 +141,10 @@ def _parts() -> Sequence["Part[msgspec.Struct]"]:
     return PARTS  # type: ignore[return-value]  # each is of its own section, and meets no other
 
 
-def _chosen(only: Sequence[str]) -> list["Part[msgspec.Struct]"]:
+def choose(only: Sequence[str]) -> list["Part[msgspec.Struct]"]:
+    """Return the parts that are meant; without any name, all that need nothing special."""
     wanted = {name for one in only for name in GROUPS.get(one, (EDGE if one in RIVALS else one,))}
-    return [part for part in _parts() if not wanted or part.name in wanted]
+    return [part for part in _parts() if (part.name in wanted if wanted else not part.is_extra)]
 
 
 def _warn_if_busy() -> None:

@@ -26,9 +26,9 @@ class Load:
     carries: int = 0  # bytes of one call, where it is they that count
 
     @property
-    def longer(self) -> float:
-        """How many times as long it has to last: its connections have to be made first."""
-        return 2.0 if self.connections >= MANY else 1.0
+    def is_slow_to_start(self) -> bool:
+        """Whether its connections have to be made before it can be judged by its calls."""
+        return self.connections >= MANY
 
 
 CONNECTIONS = (1, 32, 256)

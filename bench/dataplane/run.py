@@ -22,7 +22,7 @@ from bench.trial import Failed
 from isthmus.envoy.process import VERSION
 
 SPARE = 4096  # files beside those of listeners
-PATIENCE = 600.0  # seconds for one proxy to be told everything, and then of each change
+PATIENCE = 900.0  # seconds for one proxy to be told everything, and then of each change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

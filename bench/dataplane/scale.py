@@ -24,7 +24,7 @@ from isthmus.xds.assembly import Assembly
 from isthmus.xds.references import Reference
 from isthmus.xds.snapshot import EMPTY
 
-PATIENCE = 300.0  # seconds until everything is acknowledged
+PATIENCE = 600.0  # seconds until everything is acknowledged
 SAMPLES = 20  # of each kind of change
 
 

@@ -11,9 +11,11 @@ from bench.dataplane.figures import Change, Cost, Reading, Scale, Told, Traffic
 from bench.dataplane.proxies import EGRESS, GATEWAY
 from bench.dataplane.report import traffic
 from bench.dataplane.run import fitting
+from bench.dataplane.traffic import handled
 from bench.dataplane.ways import BYTES, DIRECT, FLOOR, ONE, OURS, REQUESTS, named
 from bench.report import Report, markdown, terminal
 from bench.results import Machine
+from bench.trial import Failed
 from isthmus.xds.assembly import Assembly
 from isthmus.xds.references import Reference
 from isthmus.xds.snapshot import EMPTY, dangling
@@ -227,6 +229,16 @@ def test_an_egress_is_told_of_no_more_ports_than_it_may_have_files(
     ports: int, files: int, expected: int
 ) -> None:
     assert fitting(ports, files) == expected
+
+
+def test_the_servers_own_count_of_requests_is_read() -> None:
+    status = (
+        "Active connections: 258 \nserver accepts handled requests\n 513 513 90210 \n"
+        "Reading: 0 Writing: 33 Waiting: 225 \n"
+    )
+    assert handled(status) == 90210
+    with pytest.raises(Failed, match="says nothing about requests"):
+        handled("<html>404</html>")
 
 
 def test_every_setting_of_every_pair_is_filled_in(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """From figures about mirroring to tables and verdicts, and the same writes for both sides."""
 
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from bench.mirroring.figures import (
 from bench.mirroring.floor import Post
 from bench.mirroring.replay import replay
 from bench.mirroring.report import LINKS, PODS, SERVICES, growing
-from bench.mirroring.restart import counted
+from bench.mirroring.restart import beyond, counted
 from bench.mirroring.storm import Storm
 from bench.population import SLICE, set_slices, stateful
 from bench.report import Report
@@ -238,6 +239,13 @@ def test_requests_are_summed_over_everything_but_verb_and_resource() -> None:
         )
     )
     assert counted(metrics) == {("PUT", "services"): 12}
+
+
+def test_what_others_ask_for_is_not_laid_at_our_door() -> None:
+    leases, endpoints, links = ("PUT", "leases"), ("GET", "endpoints"), ("LIST", "links")
+    elsewhere = Counter({leases: 6, endpoints: 6})
+    found = Counter({leases: 36, endpoints: 7, links: 1})
+    assert beyond(found, elsewhere) == {leases: 29, links: 1}
 
 
 def test_the_floor_sends_what_the_controller_has_sent() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import document, record
-from bench.__main__ import DOCUMENT, RECORDED
+from bench.__main__ import DOCUMENT, RECORDED, choose
 from bench.parts import PARTS, Part
 from bench.results import Machine
 
@@ -32,6 +32,20 @@ def test_what_was_not_recorded_is_none(tmp_path: Path) -> None:
 
 def test_names_of_parts_are_unique() -> None:
     assert len({part.name for part in PARTS}) == len(PARTS)
+
+
+@pytest.mark.parametrize(
+    "only, expected",
+    [
+        pytest.param([], [part.name for part in PARTS if not part.is_extra], id="all but extras"),
+        pytest.param(["first-call"], ["first-call"], id="an extra by its name"),
+        pytest.param(["large", "calls"], ["calls", "large"], id="in the order they are taken in"),
+        pytest.param(["dataplane"], ["told", "calls", "large", "streams"], id="a group"),
+        pytest.param(["kopf"], ["kube-edge"], id="a client of the edge"),
+    ],
+)
+def test_names_choose_parts(only: list[str], expected: list[str]) -> None:
+    assert [part.name for part in choose(only)] == expected
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
