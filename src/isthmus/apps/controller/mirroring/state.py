@@ -288,11 +288,14 @@ class State:
         uid = target.uid
         target.rebuild()
         hold(target, target.admitted.exports, self._slices_of)
-        names = set(self.owned[uid])
-        names |= {key for one in self.owned_slices[uid] for key in service_of(self._slice(one))}
+        names = set(self.owned[uid]) | self._sliced(uid)
         gone = self.claims.exports_of(uid) - target.admitted.exports.keys()
         names |= self._claimed(target, (*gone, *target.admitted.exports))
         self._settle(target, names, Lane.BULK)
+
+    def _sliced(self, uid: str) -> set[Key]:
+        """Return the names for which a link has slices here."""
+        return {key for one in self.owned_slices[uid] for key in service_of(self._slice(one))}
 
     def _slice(self, key: Key) -> EndpointSlice:
         return self.slices.objects[key]
@@ -321,7 +324,8 @@ class State:
                 target.guard = guard.judge(before, mirrors, orphans, target.listing)
             self._changed(target)
             if before.holds and not target.guard.holds:
-                self._add(before.held | orphans, Lane.BULK)
+                # Of a mirror that somebody has taken away meanwhile, slices may be left.
+                self._add(before.held | orphans | self._sliced(target.uid), Lane.BULK)
 
     def _changed(self, target: Target) -> None:
         """Let the planner, the guard's second look and the status see ``target`` as it is."""
@@ -333,10 +337,14 @@ class State:
         self._touched(target.uid)
 
     def _concerned(self, change: Change[Key, Service]) -> set[Key]:
-        """Return the names to plan: the one that changed, and the headless mirror it belongs to."""
+        """Return the names to plan: the one that changed, and the headless mirror it belongs to.
+
+        One that has slices of ours matters whoever's Service it is: they would be that one's.
+        """
         names = set()
-        if change.key in self.claims.by_name or _owners(change):
-            names.add(change.key)
+        key = change.key
+        if key in self.claims.by_name or _owners(change) or key in self._slices_of:
+            names.add(key)
         for one in (change.before, change.after):
             if one is not None and mirror.owner(one.metadata):
                 parent = one.metadata.labels.get(HEADLESS_MIRROR)
