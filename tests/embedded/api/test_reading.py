@@ -113,6 +113,22 @@ async def test_bookmarks_come_every_minute_and_move_on() -> None:
     }
 
 
+async def test_a_bookmark_passes_over_nothing_that_came_while_a_slow_reader_was_told() -> None:
+    west = cluster()
+    client = talk(west)
+    async with client.watch(
+        CONFIG_MAPS,
+        resourceVersion=str(west.store.revision),
+        allowWatchBookmarks="true",
+        timeoutSeconds="150",
+    ) as events:
+        await client.create(CONFIG_MAPS, config("one"))
+        assert await events.next() == ("ADDED", "one")
+        await client.create(CONFIG_MAPS, config("two"))
+        await asyncio.sleep(70)  # the first bookmark is overdue when it reads on
+        assert await events.next() == ("ADDED", "two")
+
+
 async def test_the_end_of_the_initial_objects_is_marked() -> None:
     client = talk(cluster())
     async with client.watch(
