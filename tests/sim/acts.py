@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import yaml
 
+from isthmus.embedded.state.store import Snapshot
 from isthmus.kube.errors import AlreadyExists, Conflict, NotFound, Rejected
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
@@ -352,9 +353,32 @@ async def backup(scene: Scene, step: Step) -> None:
     scene.backups[step.where] = scene.sites[step.where].cluster.store.snapshot()
 
 
+def _has_all_links(scene: Scene, where: str, backup: Snapshot) -> bool:
+    """Links that come to life again without the finalizer that they had by now, or the other way
+    round, are the one thing that nobody sets right: `isthmus unlink --force` is for that."""
+    there = {
+        one.object["metadata"]["uid"]: one.object["metadata"].get("finalizers")
+        for one in backup.records
+        if one.key.resource == "isthmus.dev/links"
+    }
+    now = {one["metadata"]["uid"] for one in scene.sites[where].objects("isthmus.dev/links")}
+    return there.keys() == now and all(there.values())
+
+
 async def restore(scene: Scene, step: Step) -> None:
-    if scene.sites[step.where] is site(step.where, 1):
-        scene.sites[step.where].cluster.store.restore(scene.backups[step.where])
+    if scene.sites[step.where] is not site(step.where, 1):
+        return
+    backup = scene.backups.get(step.where)
+    if backup is None or not _has_all_links(scene, step.where, backup):
+        return
+    scene.sites[step.where].cluster.store.restore(backup)
+    # A watch from a version that is in the future by now shows nothing, and does not say so.
+    scene.ledger.is_deaf = scene.ledger.was_lied_to = True
+    if step.where == "east":
+        # The lease is an old one, too: whoever leads has to find out.
+        for slot in scene.slots.values():
+            if slot.replica is not None:
+                scene.ledger.froze[slot.replica.process] = scene.loop.time()
 
 
 async def rebuild(scene: Scene, step: Step) -> None:

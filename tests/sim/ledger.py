@@ -106,6 +106,9 @@ class Ledger:
     def _noted(self, where: str, event: Event | None) -> None:
         if event is None:  # set back to an earlier state, or exchanged for another cluster
             self.truth.refresh(self._sites)
+            if where == "east":
+                leases = self._sites[where].objects(LEASES)
+                self.holder = next((one["spec"].get("holderIdentity", "") for one in leases), "")
             return
         resource, actor = event.key.resource, ACTOR.get()
         if resource in (SERVICES, SLICES, LINKS, GRANTS):

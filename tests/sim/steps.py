@@ -136,8 +136,8 @@ def _some(dice: Dice, choice: str) -> list[Step]:
         case "together":
             where = random.choice(("east", *dice.layout.targets, *dice.layout.targets))
             kind = random.choice(TOGETHER)
-            if kind in ("rebuild", "restore", "backup") and where == "east":
-                kind = "disconnect"
+            if kind == "rebuild" and where == "east":
+                kind = "restore"
             return [Step(kind, where, "", random.randint(1, 30), wait)]
         case "way":
             slot, where = dice.line()
