@@ -113,31 +113,32 @@ async def test_bookmarks_come_every_minute_and_move_on() -> None:
     }
 
 
-<<<<<<< HEAD
 async def test_no_bookmark_comes_where_nothing_has_moved_on() -> None:
     """So a watch on a cluster at rest is silent until it ends, as it is on a real one."""
     west = cluster()
     async with talk(west).watch(
-=======
-async def test_a_bookmark_passes_over_nothing_that_came_while_a_slow_reader_was_told() -> None:
-    west = cluster()
-    client = talk(west)
-    async with client.watch(
->>>>>>> sim
         CONFIG_MAPS,
         resourceVersion=str(west.store.revision),
         allowWatchBookmarks="true",
         timeoutSeconds="150",
     ) as events:
-<<<<<<< HEAD
         assert await events.rest() == []
-=======
+
+
+async def test_a_bookmark_passes_over_nothing_that_came_while_a_slow_reader_was_told() -> None:
+    west = cluster()
+    client = talk(west)
+    async with client.watch(
+        CONFIG_MAPS,
+        resourceVersion=str(west.store.revision),
+        allowWatchBookmarks="true",
+        timeoutSeconds="150",
+    ) as events:
         await client.create(CONFIG_MAPS, config("one"))
         assert await events.next() == ("ADDED", "one")
         await client.create(CONFIG_MAPS, config("two"))
         await asyncio.sleep(70)  # the first bookmark is overdue when it reads on
         assert await events.next() == ("ADDED", "two")
->>>>>>> sim
 
 
 async def test_the_end_of_the_initial_objects_is_marked() -> None:
