@@ -63,7 +63,7 @@ coverage: $(READY) ## Every error path of core, kube, catalogue, xds and pki mus
 crash: $(READY) ## Kill controllers, rotations, install and unlink at every request, not only at every write
 	@ISTHMUS_CRASH=all $(BIN)/python -m pytest $(BOTH) tests/crash
 
-soak: $(READY) ## A controller process while links come and go: memory, tasks and files; MINUTES=10 for a first look
+soak: $(READY) ## A controller process while links come and go: memory, tasks and files; MINUTES=15 for a first look
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 lint: $(READY) ## Formatting, lint, types and import rules
