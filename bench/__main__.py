@@ -168,9 +168,7 @@ def _parser() -> argparse.ArgumentParser:
         f"of {EDGE}, also alone:\n  {', '.join(RIVALS)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="small sizes and one round; nothing is kept"
-    )
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round, no document")
     parser.add_argument(
         "--only",
         action="append",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -76,7 +77,7 @@ class Stage:
 
     def run(self, *words: str, timeout: float = 300) -> str:
         """Run one command that has to go well."""
-        return self.shell(" ".join(map(quoted, words)), timeout=timeout).well
+        return self.shell(shlex.join(words), timeout=timeout).well
 
     def kubectl(self, context: str, *words: str) -> str:
         return self.run("kubectl", "--context", context, *words)
@@ -97,7 +98,7 @@ class Stage:
     def curl(self, context: str, pod: str, url: str, *options: str) -> Ran:
         """Call from a pod; what goes wrong is part of the answer."""
         words = ("kubectl", "--context", context, "exec", pod, "--", "curl", "-sS", "-m", "5")
-        return self.shell(" ".join(map(quoted, (*words, *options, url))))
+        return self.shell(shlex.join((*words, *options, url)))
 
     def install(self, context: str) -> None:
         """Install Isthmus, or leave an installation as it is; all have one trust anchor."""
@@ -124,16 +125,6 @@ class Stage:
     def names(self, context: str, kind: str, *words: str) -> list[str]:
         found = self.kubectl(context, "get", kind, *words, "-o", "name").split()
         return sorted(name.partition("/")[2] for name in found)
-
-
-def quoted(word: str) -> str:
-    """A word of a command line, quoted only where it has to be: transcripts are read."""
-    plain = word and all(letter.isalnum() or letter in "-_./=:,@%+{}*" for letter in word)
-    return (
-        word
-        if plain and "{" not in word and "*" not in word
-        else "'" + word.replace("'", "'\\''") + "'"
-    )
 
 
 def until(read: Callable[[], T], ready: Callable[[T], bool], *, within: float = PATIENCE) -> T:

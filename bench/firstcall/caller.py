@@ -4,7 +4,6 @@ Its clock is that of whoever measures: both clusters are on one machine.
 """
 
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,7 +72,3 @@ def calling(stage: Stage, context: str) -> Iterator[Caller]:
     finally:
         running.kill()
         running.wait()
-
-
-def since(began: float) -> float:
-    return time.time() - began

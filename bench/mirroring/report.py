@@ -46,13 +46,10 @@ def growths(found: Growing, by: str) -> tuple[Growth, ...]:
     """Return what grows with the number, less what it is without any."""
     empty = found.empty
 
-    def middle(size: Size) -> Sync:
-        return _middle([one.ours for one in size.rounds])
-
     def points(figures: Mapping[int, float]) -> tuple[tuple[float, float], ...]:
         return tuple((float(count), figure) for count, figure in figures.items())
 
-    ours = {size.count: middle(size) for size in found.sizes}
+    ours = {size.count: _middle([one.ours for one in size.rounds]) for size in found.sizes}
     floor = {size.count: _middle([one.floor for one in size.rounds]) for size in found.sizes}
     by_ours = {count: one.writing for count, one in ours.items()}
     by_floor = {count: one.writing for count, one in floor.items()}

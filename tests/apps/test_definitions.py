@@ -66,7 +66,7 @@ async def test_kinds_that_are_taken_away_take_no_mirror_along() -> None:
             return "/links" in request.path
 
         east.cluster.faults.add(effects.failing(404), is_about_links)
-        await asyncio.sleep(2 * TEN_MINUTES)  # the server ends every watch within five minutes
+        await asyncio.sleep(2 * TEN_MINUTES)  # every watch has ended by then
         assert await east.mirrors() == mirrored(3)
         assert not running.task.done()
 

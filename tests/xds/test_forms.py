@@ -29,7 +29,7 @@ NAMES = {
     "an address of the sixth version": b"::1",
     "metadata": b"169.254.169.254",
     "three hundred letters": b"x" * 300,
-    "sixty thousand letters": b"x" * 14_000,
+    "fourteen thousand letters": b"x" * 14_000,
     "nothing at all": b"",
     "a zero": server_name(ECHO).encode() + b"\0.example",
     "a zero before": b"\0" + server_name(ECHO).encode(),

@@ -20,9 +20,9 @@ class Guard(msgspec.Struct, frozen=True):
     Deleting takes a while: what a second list has confirmed stays allowed until it is gone.
     """
 
-    held: Set[Key] = msgspec.field(default_factory=frozenset)
+    held: Set[Key] = frozenset()
     asked_by: int = -1
-    allowed: Set[Key] = msgspec.field(default_factory=frozenset)
+    allowed: Set[Key] = frozenset()
 
     @property
     def holds(self) -> bool:

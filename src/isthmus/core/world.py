@@ -49,11 +49,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[Key, tuple[Claim, ...]] = {}  # by local name
     namespaces: Mapping[str, Namespace] = {}
     services: Mapping[Key, Service] = {}
-    slices: Mapping[Key, tuple[EndpointSlice, ...]] = msgspec.field(
-        default_factory=dict
-    )  # by service
+    slices: Mapping[Key, tuple[EndpointSlice, ...]] = {}  # by service
     egress: tuple[Address, ...] = ()
-    listeners: Mapping[int, Key] = msgspec.field(
-        default_factory=dict
-    )  # listener port to its mirror
+    listeners: Mapping[int, Key] = {}  # listener port to its mirror
     allow_loopback: bool = False  # may proxies be on this machine? For tests and the demo
