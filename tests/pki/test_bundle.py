@@ -15,10 +15,10 @@ from isthmus.pki.anchor import create_anchor
 from isthmus.pki.bundle import BadBundle
 from isthmus.pki.keys import chain_pem, fingerprint, key_pem
 from isthmus.pki.pem import BadPem
-from tests.support.certificates import of_version_18
-from tests.support.pki import NOW, anchor, authority, credentials, identity, issuer
+from tests.support.pki import NOW, anchor, authority, credentials, identity, issuer, of_version
 
 GOOD = chain_pem(anchor().certificate)
+DER = anchor().certificate.public_bytes(Encoding.DER)
 OTHER = create_anchor("isthmus", NOW, timedelta(days=1)).certificate
 BODY = GOOD.split(b"\n")[1:-2]
 LINES = GOOD.count(b"\n")
@@ -59,7 +59,7 @@ FORGED = authority(authority(None, None, path_length=1), None, path_length=1).ce
         pytest.param(b"#" * 70_000, f"{WHAT} is larger than 64 KiB", id="too large"),
         pytest.param("hello", f"{WHAT}: line 1 is neither PEM nor a comment", id="not PEM"),
         pytest.param(
-            anchor().certificate.public_bytes(Encoding.DER),
+            DER,
             f"{WHAT} is DER, not PEM; convert it with `openssl x509 -inform der`",
             id="DER",
         ),
@@ -105,7 +105,7 @@ FORGED = authority(authority(None, None, path_length=1), None, path_length=1).ce
             id="a line is missing",
         ),
         pytest.param(
-            of_version_18(GOOD),
+            pem.Block(pem.CERTIFICATE, 1, of_version(DER, 18)).pem(),
             f"{WHAT}: the certificate of line 1 is damaged",
             id="an unknown version",
         ),
