@@ -1,11 +1,6 @@
 """A proxy's files where nothing can be written: the last good ones stay, and no half of a key."""
 
-import os
 import re
-import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,25 +11,13 @@ from isthmus.pki.issue import issue
 from isthmus.pki.keys import new_key
 from isthmus.xds.names import OWN_FILE
 from tests.support import pki
+from tests.support.disks import full_disk, masked
 
 
 def own(account: str) -> Credentials:
     key, above = new_key(), pki.issuer()
     leaf = issue(above, pki.identity("east", account), key.public_key(), pki.NOW)
     return Credentials(leaf, above.certificate, key)
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """Let this process add no byte to any file, as if there were no room left."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, before)
 
 
 def test_a_full_disk_leaves_the_last_key_and_no_half_of_another(tmp_path: Path) -> None:
@@ -58,9 +41,6 @@ def test_a_folder_that_nobody_can_write_to_is_named() -> None:
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
 def test_a_key_is_its_owners_alone_whatever_the_umask(tmp_path: Path, mask: int) -> None:
-    before = os.umask(mask)
-    try:
+    with masked(mask):
         Files(tmp_path).write_own(own("curl"))
-    finally:
-        os.umask(before)
     assert (tmp_path / OWN_FILE).stat().st_mode & 0o777 == 0o600

@@ -1,24 +1,12 @@
 """Where keys are written: for their owner alone, whole, or not at all."""
 
-import os
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from isthmus.cli import main
-from tests.apps.proxy.test_files import full_disk
-
-
-@contextmanager
-def masked(mask: int) -> Iterator[None]:
-    before = os.umask(mask)
-    try:
-        yield
-    finally:
-        os.umask(before)
+from tests.support.disks import full_disk, masked
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
