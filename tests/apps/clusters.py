@@ -341,6 +341,12 @@ def exported(
     return {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": spec}
 
 
+def foreign(name: str, namespace: str = "default") -> JsonObject:
+    """A Service of somebody else's."""
+    metadata = {"name": name, "namespace": namespace}
+    return {"metadata": metadata, "spec": {"ports": [{"port": 1}]}}
+
+
 def endpoints(service: str, *hostnames: str, namespace: str = "default") -> JsonObject:
     """The slice of a headless Service; names of pods, or addresses without one."""
     found = []

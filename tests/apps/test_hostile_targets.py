@@ -22,13 +22,13 @@ from tests.apps.clusters import (
     controlling,
     endpoints,
     exported,
+    foreign,
     join,
     place,
     settled,
     source,
 )
 from tests.apps.test_mirroring import (
-    foreign,
     mirror_slices,
     mirror_writes,
     mirrored,

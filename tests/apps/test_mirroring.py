@@ -28,6 +28,7 @@ from tests.apps.clusters import (
     egress_slice,
     endpoints,
     exported,
+    foreign,
     join,
     kubeconfig,
     link,
@@ -59,12 +60,6 @@ def web(count: int) -> list[JsonObject]:
 
 def mirrored(count: int) -> list[str]:
     return [f"web-{number}-west" for number in range(count)]
-
-
-def foreign(name: str) -> JsonObject:
-    """A Service of somebody else's."""
-    metadata = {"name": name, "namespace": "default"}
-    return {"metadata": metadata, "spec": {"ports": [{"port": 1}]}}
 
 
 async def mirror_slices(east: Place, name: str) -> list[JsonObject]:

@@ -7,14 +7,16 @@ anybody, be it a last word of a handler that cleans up.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request, Response, Transport
+
+T = TypeVar("T")
 
 # Every request instead of every write: slower by far, for `make crash`.
 FULLY = os.environ.get("ISTHMUS_CRASH") == "all"
@@ -100,6 +102,15 @@ class Life:
             async with asyncio.timeout(within):
                 await self.died.wait()
         return self.died.is_set()
+
+    async def lives(self, work: Coroutine[object, object, T]) -> T | None:
+        """Let ``work`` be done, as far as this life goes; return None if it ends before."""
+        doing, dying = asyncio.create_task(work), asyncio.create_task(self.died.wait())
+        await asyncio.wait({doing, dying}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (doing, dying):
+            task.cancel()
+        await asyncio.wait({doing, dying})
+        return None if self.died.is_set() else doing.result()
 
     async def die(self) -> None:
         self.died.set()

@@ -58,14 +58,7 @@ class Scene:
     async def install(self, life: Life) -> None:
         """Type the command; it ends, or it dies."""
         client = Client(life.around(self.west.cluster.transport()), clock=RealClock())
-        typed = asyncio.create_task(bring(client, drafted(self.wish), _say, RealClock()))
-        dying = asyncio.create_task(life.died.wait())
-        await asyncio.wait({typed, dying}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (typed, dying):
-            task.cancel()
-        await asyncio.wait({typed, dying})
-        if not life.died.is_set():
-            typed.result()
+        await life.lives(bring(client, drafted(self.wish), _say, RealClock()))
 
 
 def _say(_obj: JsonObject, _outcome: str) -> None: ...

@@ -17,11 +17,11 @@ from tests.apps.clusters import (
     controlling,
     endpoints,
     exported,
+    foreign,
     place,
     source,
 )
 from tests.apps.clusters import join as joined
-from tests.apps.test_mirroring import foreign
 from tests.crash.dying import Fate, Life, Moment
 from tests.crash.portrait import Portrait, differences, kept, portrait, restore, strangers
 

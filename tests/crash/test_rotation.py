@@ -49,15 +49,9 @@ async def to_be_rolled_back() -> AsyncIterator[tuple[Mesh, Pair]]:
 async def driven(here: Mesh, goal: Pair, life: Life) -> None:
     """Drive until all is done, or until the driver dies."""
     here.around = life.around
-    driving = asyncio.create_task(here.run(goal))
-    dying = asyncio.create_task(life.died.wait())
     async with asyncio.timeout(HOUR):
-        await asyncio.wait({driving, dying}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (driving, dying):
-        task.cancel()
-    await asyncio.wait({driving, dying})
-    if not life.died.is_set():
-        assert await driving
+        is_done = await life.lives(here.run(goal))
+    assert is_done or life.died.is_set()
 
 
 @pytest.mark.parametrize(

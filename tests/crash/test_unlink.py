@@ -22,11 +22,11 @@ from tests.apps.clusters import (
     controlling,
     endpoints,
     exported,
+    foreign,
     join,
     place,
     source,
 )
-from tests.apps.test_mirroring import foreign
 from tests.crash.dying import Fate, Life, Moment
 from tests.crash.portrait import differences, kept, portrait, restore, strangers
 
@@ -62,13 +62,7 @@ class Scene:
         """Type the command; return what it said, nothing if it died."""
         client = Client(life.around(self.east.cluster.transport()), clock=VirtualClock())
         work = Unlinking(client, "west", VirtualClock(), Progress(lambda _: None))
-        typed = asyncio.create_task(work.wait(PATIENCE) if self.is_run else work.force())
-        dying = asyncio.create_task(life.died.wait())
-        await asyncio.wait({typed, dying}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (typed, dying):
-            task.cancel()
-        await asyncio.wait({typed, dying})
-        return "" if life.died.is_set() else typed.result()
+        return await life.lives(work.wait(PATIENCE) if self.is_run else work.force()) or ""
 
 
 async def abandoned() -> Scene:

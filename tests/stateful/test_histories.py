@@ -16,8 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from isthmus.kube.errors import AlreadyExists
 from isthmus.model.names import LINK_UID
-from tests.apps.clusters import LINKS, PLAIN_NAMESPACES, SERVICES, SLICES
-from tests.apps.test_mirroring import foreign
+from tests.apps.clusters import LINKS, PLAIN_NAMESPACES, SERVICES, SLICES, foreign
 from tests.crash.portrait import strangers
 from tests.stateful.contract import Export, Link, Mirrors, Name, Pod, Refusals, Source, expected
 from tests.stateful.world import TARGETS, World, world
@@ -149,12 +148,10 @@ class Histories(RuleBasedStateMachine):
         self.settle(trouble)
 
     async def _take(self, name: Name) -> None:
-        mine = foreign(name.name)
-        mine["metadata"]["namespace"] = name.namespace
         if name in self.before:
             await self.here.east.delete(SERVICES, name.name, name.namespace)
         try:
-            await self.here.east.create(SERVICES, mine)
+            await self.here.east.create(SERVICES, foreign(name.name, name.namespace))
         except AlreadyExists:
             return  # the controller was quicker
         self.taken.add(name)

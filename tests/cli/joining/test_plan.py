@@ -30,10 +30,10 @@ from tests.apps.clusters import (
     controlling,
     endpoints,
     exported,
+    foreign,
     settled,
 )
 from tests.apps.test_catalogue import Way, offering
-from tests.apps.test_mirroring import foreign
 from tests.cli.joining.desk import desk, installed, rule
 from tests.model.test_yamls import BOMB
 

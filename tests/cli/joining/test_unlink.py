@@ -19,9 +19,10 @@ from tests.apps.clusters import (
     Place,
     VirtualClock,
     controlling,
+    foreign,
     settled,
 )
-from tests.apps.test_mirroring import foreign, mirrored, pair, web
+from tests.apps.test_mirroring import mirrored, pair, web
 from tests.cli.joining.desk import desk, rule
 from tests.support.transports import Intercepting
 
