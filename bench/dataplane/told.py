@@ -8,7 +8,7 @@ import msgspec
 from bench.dataplane import mesh
 from bench.dataplane.proxies import GATEWAY
 from isthmus.model.routes import Place, Protocol
-from isthmus.xds import egress, gateway, identify, secrets, upstream
+from isthmus.xds import egress, gateway, identify, late, secrets, upstream
 from isthmus.xds.assembly import Part
 from isthmus.xds.names import OWN_FILE, Site
 from isthmus.xds.placed import EVERYWHERE
@@ -72,6 +72,7 @@ def called_by(pods: int) -> tuple[Part, tuple[Resource, ...]]:
         *identify.clusters(),
         identify.listener(callers),
         egress.table(mesh.LINK, callers),
+        *late.requests(mesh.LINK),
     )
 
 

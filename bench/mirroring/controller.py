@@ -21,7 +21,7 @@ from lab.process import Process, Supervisor
 
 NAME = "controller"
 PROGRAM = Path(sys.executable).with_name("isthmus")
-LOOK = 0.04  # seconds between two looks; each one costs those who are measured a little
+LOOK = 0.1  # seconds between two looks; each one costs those who are measured a little
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

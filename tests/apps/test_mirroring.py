@@ -1,9 +1,9 @@
 """What a controller does and does not do, on embedded clusters and virtual time."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from isthmus.apps.controller.metrics import registry

@@ -1,7 +1,5 @@
 """Where calls to a mirror go: to the egress, or to the target's gateway, and nowhere else."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -309,7 +307,5 @@ def test_a_proxy_on_this_machine_is_called_only_where_that_was_allowed() -> None
     (claim,) = world.claims[key]
     mirror = service("web-west")
     for allowed, expected in ((False, []), (True, ["127.0.0.7"])):
-        (found,) = slices.desired(
-            key, claim, dataclasses.replace(world, allow_loopback=allowed), mirror
-        )
+        (found,) = slices.desired(key, claim, replace(world, allow_loopback=allowed), mirror)
         assert [ip for one in found.endpoints for ip in one.addresses] == expected

@@ -22,6 +22,7 @@ from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key, Metadata, Service
 from isthmus.model.wire import JsonObject
 from isthmus.runtime.cache import Cache, Event, Gone, Listed
+from tests.support.embedded import cluster
 from tests.support.scripted import (
     Breaks,
     Says,
@@ -269,9 +270,23 @@ async def test_bookmarks_keep_a_watch_alive() -> None:
     assert told.asked == ["list", "watch 7"]
 
 
-async def test_the_server_is_asked_to_end_watches_after_four_to_five_minutes() -> None:
+async def test_the_server_is_asked_to_end_a_watch_before_its_silence_is_taken_for_death() -> None:
+    """Bookmarks are promised only where something has moved on since the watch began."""
     told = await tell(listing(7, A), streaming=False)
-    assert 240 <= int(dict(told.script.requests[1].query)["timeoutSeconds"]) <= 300
+    assert 60 <= int(dict(told.script.requests[1].query)["timeoutSeconds"]) <= Limits().silence - 10
+
+
+async def test_a_cluster_at_rest_is_not_taken_for_dead() -> None:
+    west = cluster()
+    states: list[State] = []
+    reflector = Reflector[Service](Random(1), changed=states.append)
+    client = Client(west.transport())
+    task = asyncio.create_task(reflect(Source(client, SERVICES), reflector, lambda _: None))
+    await asyncio.sleep(3600)
+    task.cancel()
+    await asyncio.wait({task})
+    assert states == [State.SYNCED]
+    assert reflector.error is None
 
 
 async def test_the_pause_grows_and_is_bounded() -> None:

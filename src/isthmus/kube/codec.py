@@ -5,7 +5,6 @@ cannot read does not hide the others; a list that is not a list is refused whole
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
 import msgspec
@@ -26,8 +25,7 @@ class _Described(Protocol):
     def metadata(self) -> "Metadata | Identity": ...
 
 
-@dataclass(frozen=True, slots=True)
-class Bad:
+class Bad(msgspec.Struct, frozen=True):
     """An object that exists but whose content we cannot read."""
 
     key: Key
@@ -48,8 +46,7 @@ class ListOf(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="came
     items: tuple[T, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(msgspec.Struct, Generic[T], frozen=True):
     """A list, or one page of it."""
 
     objects: tuple[T, ...]

@@ -10,9 +10,11 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from isthmus import __version__
 from isthmus.kube.credentials import Credentials

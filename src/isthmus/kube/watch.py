@@ -1,7 +1,6 @@
 """The bytes of a watch turned into events: a protocol without a network in it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -24,8 +23,7 @@ CHANGES = ("ADDED", "MODIFIED", "DELETED")
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Generic[T]):
+class Seen(msgspec.Struct, Generic[T], frozen=True):
     """Something happened to one object; ``version`` is where to go on from.
 
     ``uid`` says which one is gone: another may have its name by now.
@@ -37,16 +35,14 @@ class Seen(Generic[T]):
     uid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(msgspec.Struct, frozen=True):
     """Nothing happened up to ``version``; ``complete`` ends the initial state of a stream."""
 
     version: str
     complete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The server ends the watch and says why."""
 
     error: IsthmusError

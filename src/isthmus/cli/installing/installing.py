@@ -14,9 +14,11 @@ from isthmus import install as room
 from isthmus.cli import installation, render
 from isthmus.cli.installing import remembering
 from isthmus.cli.installing.bringing import Delivery, Say
+from isthmus.cli.installing.ending import Ending
 from isthmus.cli.installing.removing import named
 from isthmus.cli.installing.trust import Chosen, Present
 from isthmus.cli.installing.wishes import Draft, Wish, drafted
+from isthmus.cli.progress import progress
 from isthmus.cli.trusting.trust import ToTerminal
 from isthmus.cli.where import Where
 from isthmus.install import keys
@@ -97,6 +99,9 @@ def _apply(where: Where, draft: Draft, output: str | None) -> None:
 async def _bring(where: Where, draft: Draft, say: Say) -> Brought:
     clock, namespace = SystemClock(), draft.namespace
     async with where.connected() as client:
+        # What is left of one that was just removed is nothing to build on.
+        waiting = Ending(client, clock, progress(sys.stderr), draft.wish.timeout)
+        await waiting.until_gone(namespace)
         shown = await installation.installed(client, namespace)
         await remembering.require_alone(client, namespace)
         remembered: Mapping[str, str] = {}

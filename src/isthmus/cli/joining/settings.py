@@ -12,7 +12,7 @@ from functools import cache
 from isthmus.embedded.kinds import schema as schemas
 from isthmus.embedded.kinds.schemarules import judged
 from isthmus.install.definitions import definitions
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.quoting import one_line
 from isthmus.model.times import seconds
 from isthmus.model.wire import Json, JsonObject
@@ -20,7 +20,7 @@ from isthmus.model.wire import Json, JsonObject
 _LONGEST = 120  # characters of what was typed that are repeated
 
 
-class BadSetting(Permanent):
+class BadSetting(Misused):
     """A field that is not there, or a value that it does not take. Names both."""
 
 

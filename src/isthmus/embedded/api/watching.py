@@ -131,7 +131,9 @@ async def stream(plane: Plane, watched: Watch) -> AsyncGenerator[bytes, None]:
                     yield line
             if watched.bookmarks and clock() >= bookmark_at:
                 bookmark_at = _next_bookmark(clock(), end)
-                yield _bookmark(watched, _reached(plane, watched, subscription))
+                reached = _reached(plane, watched, subscription)
+                if reached > watched.position:  # to be told where it began helps no watcher
+                    yield _bookmark(watched, reached)
             await _wait(subscription, min(end, bookmark_at))
 
 

@@ -1,4 +1,4 @@
-"""What the stories have in common: commands as they are typed, and waiting for what is seen."""
+"""A shell beside the lab: commands as they are typed, and waiting for what is seen."""
 
 import json
 import os
@@ -48,19 +48,23 @@ class Stage:
     folder: Path  # where files of a story go, such as its trust anchor
     clusters: tuple[Cluster, ...]
 
-    def shell(self, command: str, *, timeout: float = 300) -> Ran:
-        """Type a line, pipes and here-documents included."""
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a command has to know to find its way."""
         programs = f"{PROGRAMS}:{Path(sys.executable).parent}"
-        environment = {
+        return {
             **os.environ,
             "KUBECONFIG": str(KUBECONFIG),
             "PATH": f"{programs}:{os.environ['PATH']}",
             "HOME": str(self.folder),  # kubectl keeps what it has discovered there
             "NO_COLOR": "1",
         }
+
+    def shell(self, command: str, *, timeout: float = 300) -> Ran:
+        """Type a line, pipes and here-documents included."""
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
-            env=environment,
+            env=self.environment,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,

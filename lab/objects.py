@@ -1,4 +1,4 @@
-"""The manifests of the stories: what a user would have in a repository."""
+"""The manifests of stories and measurements: what a user would have in a repository."""
 
 from isthmus.model.wire import Json
 
