@@ -11,7 +11,7 @@ from isthmus.model.names import ISSUER, TRUST, TRUST_ROTATION, TRUST_SEEN
 from isthmus.model.wire import JsonObject
 from isthmus.pki.keys import Pair
 from tests.apps.rotation.mesh import NEW, OLD, Mesh, mesh, prints
-from tests.crash.dying import Life, Moment
+from tests.crash.dying import FULLY, Life, Moment
 from tests.crash.portrait import strangers
 
 PROMPT = 5.0  # seconds; slow members are for the tests of rotation itself
