@@ -21,6 +21,7 @@ from bench.lineup import CONTENDERS
 from bench.mirroring.peer import peers as read_peers
 from bench.parts import GROUPS, PARTS, Options, Part
 from bench.report import Report
+from bench.trial import Failed
 from isthmus.model.errors import IsthmusError
 
 RECORDED = peers.ROOT / "bench" / "results"
@@ -48,6 +49,7 @@ def main() -> int:
             side=arguments.side,
         )
         chosen = choose(arguments.only)
+        _refuse_nonsense(options, [part.name for part in chosen])
         # What is quick, or without some of those who take part, is nothing to be written down.
         book = Book(is_lasting=not (options.quick or options.contenders))
         if arguments.render:
@@ -145,6 +147,14 @@ def choose(only: Sequence[str]) -> list["Part[msgspec.Struct]"]:
     """Return the parts that are meant; without any name, all that need nothing special."""
     wanted = {name for one in only for name in GROUPS.get(one, (EDGE if one in RIVALS else one,))}
     return [part for part in _parts() if (part.name in wanted if wanted else not part.is_extra)]
+
+
+def _refuse_nonsense(options: Options, names: Sequence[str]) -> None:
+    """A thousand exports are a size of one part, and a thousand links of none."""
+    if options.sizes and len(names) != 1:
+        raise Failed("--sizes are those of one part; say which by --only")
+    if options.side and names != ["cold"]:
+        raise Failed("--side is for cold alone: --only cold")
 
 
 def _warn_if_busy() -> None:

@@ -75,7 +75,7 @@ def _cold(options: Options) -> Growing | None:
         return None
     if options.side == "floor":
         return starts.second_half(sizes[-1])
-    return starts.cold(_starts(options, sizes))
+    return starts.cold(_starts(options, sizes, options.peers))
 
 
 def _pods(options: Options) -> Growing:
@@ -86,12 +86,12 @@ def _links(options: Options) -> Growing:
     return starts.links(_starts(options, options.chosen((1, 10, 50), (1, 5))))
 
 
-def _starts(options: Options, sizes: tuple[int, ...]) -> Plan:
+def _starts(options: Options, sizes: tuple[int, ...], peers: tuple[Peer, ...] = ()) -> Plan:
     return Plan(
         sizes=sizes,
         # What takes minutes is not as noisy as what takes seconds.
         rounds={size: options.rounds(3 if size <= 1000 else 1) for size in sizes},
-        peers=options.peers,
+        peers=peers,
     )
 
 

@@ -650,3 +650,19 @@ async def test_a_missing_namespace_is_said_and_waited_for(caplog: pytest.LogCapt
         credentials = secret("west", kubeconfig("west", west.cluster.admin_token))
         await east.create(PLAIN_SECRETS, credentials)
         await settled(east, ["web-west"], within=60)
+
+
+def makes_a_mirror(request: Request) -> bool:
+    return request.method == "POST" and request.path.endswith("/services")
+
+
+async def test_a_mirror_that_is_being_made_while_its_link_ends_is_not_left_behind() -> None:
+    """Nobody sees it yet when the link could go, and once that is gone nobody looks for it."""
+    east, west = await pair(*web(1))
+    async with controlling(east, [west]) as running:
+        east.cluster.faults.add(effects.delayed(8), makes_a_mirror)
+        await eventually(lambda: any("POST" in one for one in mirror_writes(running.writes)))
+        await east.delete(LINKS, "west")
+        await asyncio.sleep(60)
+        assert await east.mirrors() == []
+        assert await east.get(LINKS, "west") is None

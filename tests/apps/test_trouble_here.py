@@ -107,6 +107,22 @@ async def test_no_mirror_is_deleted_because_a_list_lacks_its_namespace() -> None
         assert mirror_writes(running.writes) == []
 
 
+async def test_what_could_not_go_for_want_of_its_namespace_goes_when_that_is_seen_again() -> None:
+    east, west = await pair(*web(2))
+    faults = east.cluster.faults
+    async with controlling(east, [west]):
+        await settled(east, mirrored(2))
+        lie = faults.add(effects.empty_list(), is_local_list("namespaces"))
+        faults.compact()
+        faults.disconnect()
+        await asyncio.sleep(30)
+        await east.delete(LINKS, "west")
+        await asyncio.sleep(30)
+        lie.times = 0
+        await until(lambda: east.get(LINKS, "west"), lambda found: found is None, within=900)
+        assert await east.mirrors() == []
+
+
 class Counting(Air):
     """Air in which it is noted when which gateway was probed."""
 

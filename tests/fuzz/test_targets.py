@@ -3,6 +3,9 @@
 The same targets run for longer, led by what they reach, with ``make fuzz``.
 """
 
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,11 +22,15 @@ LARGEST = 8 * 1024  # bytes of an input that is kept
 @pytest.mark.parametrize("name", TARGETS)
 def test_what_is_kept_does_no_harm(name: str) -> None:
     for file, data in kept(name).items():
-        try:
+        with ExitStack() as stack:
+            stack.push(partial(naming, CORPUS / name / file))
             TARGETS[name](data)
-        except Exception as error:
-            error.add_note(f"the input is {CORPUS / name / file}")
-            raise
+
+
+def naming(path: Path, _kind: object, error: BaseException | None, _trace: object) -> None:
+    """Say which input it was."""
+    if error is not None:
+        error.add_note(f"the input is {path}")
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import yaml
 
+from isthmus.embedded.faults import effects
 from isthmus.embedded.state.store import Snapshot
 from isthmus.kube.errors import AlreadyExists, Conflict, NotFound, Rejected
 from isthmus.model.errors import IsthmusError
@@ -25,7 +26,7 @@ from tests.apps.clusters import (
 )
 from tests.sim import contract, states
 from tests.sim.contract import EXPORTED, MIRRORED
-from tests.sim.faults import hurt
+from tests.sim.faults import hurt, is_list, is_watch
 from tests.sim.layout import ELSEWHERE, GATEWAYS, Joint
 from tests.sim.ledger import CANARY
 from tests.sim.places import site
@@ -326,6 +327,39 @@ async def fault(scene: Scene, step: Step) -> None:
         hurt(scene, path, step.what, int(step.number))
 
 
+async def forbid(scene: Scene, step: Step) -> None:
+    """Let the source list nothing of a target for a while; L3: the link says so, and why."""
+    joint = next(one for one in scene.layout.joints if one.target == step.where)
+    leader = scene.ledger.holder
+    if joint.via != "api" or _told(scene, step.where, "Ready") != ("True", "Ready"):
+        return
+    if leader not in {one.process for one in scene.paths("east", step.where)}:
+        return
+    rules = []
+    for path in scene.paths("east", step.where):
+        if path.cut is not None or path.is_refused:
+            return
+        rules.append(path.faults.add(effects.failing(403), is_list))
+        rules.append(path.faults.add(effects.failing(410), is_watch, 2))
+    scene.sites[step.where].cluster.store.disconnect()
+    await asyncio.sleep(40)
+    told = _told(scene, step.where, "Connected")
+    if scene.ledger.holder == leader and told not in ((), ("False", "Forbidden")):
+        scene.ledger.blame("L3", f"nothing may be listed, and link {step.where} says {told}")
+    for rule in rules:
+        rule.times = 0
+
+
+def _told(scene: Scene, link: str, kind: str) -> tuple[str, ...]:
+    """What a link says of itself."""
+    for one in scene.sites["east"].objects("isthmus.dev/links"):
+        if one["metadata"]["name"] == link:
+            for each in (one.get("status") or {}).get("conditions") or ():
+                if each["type"] == kind:
+                    return each["status"], each["reason"]
+    return ()
+
+
 async def compact(scene: Scene, step: Step) -> None:
     scene.sites[step.where].cluster.store.compact()
 
@@ -516,6 +550,7 @@ ACTS: dict[str, Act] = {
     "clock": clock,
     "fault": fault,
     "compact": compact,
+    "forbid": forbid,
     "disconnect": disconnect,
     "api down": api_down,
     "backup": backup,

@@ -21,11 +21,12 @@ def _reads(request: Request) -> bool:
     return request.method == "GET"
 
 
-def _lists(request: Request) -> bool:
-    return request.method == "GET" and "watch" not in _query(request)
+def is_list(request: Request) -> bool:
+    plural = request.path.rpartition("/")[2]
+    return request.method == "GET" and plural in _PLURALS and "watch" not in _query(request)
 
 
-def _watches(request: Request) -> bool:
+def is_watch(request: Request) -> bool:
     return request.method == "GET" and "watch" in _query(request)
 
 
@@ -39,14 +40,14 @@ def _leases(request: Request) -> bool:
 
 def _exports(request: Request) -> bool:
     """Lists of what mirrors are made of, and of where they are made."""
-    return _lists(request) and request.path.endswith(
+    return is_list(request) and request.path.endswith(
         ("/services", "/endpointslices", "/links", "/namespaces")
     )
 
 
 def _easy(request: Request) -> bool:
     """Lists of whoever is content with any version."""
-    return _lists(request) and _query(request).get("resourceVersion") == "0"
+    return is_list(request) and _query(request).get("resourceVersion") == "0"
 
 
 def _answering(code: int, retry_after: int | None = None) -> Make:
@@ -65,6 +66,9 @@ def _lagging(scene: Scene, path: Path) -> Effect:
     return lagging(scene.sites[path.where].cluster.store.revision)
 
 
+_PLURALS = frozenset(
+    {"services", "endpointslices", "namespaces", "links", "grants", "secrets", "configmaps"}
+)
 # What only a comparison with a list brings to light.
 LIES = frozenset({"events lost", "events doubled", "events swapped", "lagging watch", "empty list"})
 # What each does, to which requests, and whether it keeps events from somebody who is not told.
@@ -75,12 +79,12 @@ FAULTS: dict[str, tuple[Make, Callable[[Request], bool], bool]] = {
     "answers lost": (_always(effects.lost_answer()), _writes, False),
     "writes late": (_late, _writes, False),
     "401": (_answering(401), _reads, False),
-    "403": (_answering(403), _lists, False),
-    "403 on watches": (_answering(403), _watches, False),
+    "403": (_answering(403), is_list, False),
+    "403 on watches": (_answering(403), is_watch, False),
     "403 on writes": (_answering(403), _writes, False),
     "404": (_answering(404), _reads, False),
     "409": (_answering(409), _writes, False),
-    "410": (_answering(410), _watches, False),
+    "410": (_answering(410), is_watch, False),
     "410 in a list": (_answering(410), lambda one: "continue" in _query(one), False),
     "422": (_answering(422), _writes, False),
     "429": (_answering(429, 7), lambda one: not _leases(one), False),
@@ -88,23 +92,23 @@ FAULTS: dict[str, tuple[Make, Callable[[Request], bool], bool]] = {
     "503": (_answering(503, 2), lambda one: not _leases(one), False),
     "HTML": (_always(effects.answering()), _reads, False),
     "empty list": (_always(effects.empty_list()), _exports, False),
-    "items: null": (_always(effects.null_items()), _lists, False),
-    "list cut": (_always(effects.cut(100)), _lists, False),
-    "watch cut at once": (_always(effects.cut(0)), _watches, False),
-    "watch cut in a word": (_always(effects.cut(300)), _watches, False),
-    "watch silent": (lambda _, path: effects.silent(path.faults), _watches, True),
-    "watch silent later": (lambda _, path: effects.silent(path.faults, 2), _watches, True),
+    "items: null": (_always(effects.null_items()), is_list, False),
+    "list cut": (_always(effects.cut(100)), is_list, False),
+    "watch cut at once": (_always(effects.cut(0)), is_watch, False),
+    "watch cut in a word": (_always(effects.cut(300)), is_watch, False),
+    "watch silent": (lambda _, path: effects.silent(path.faults), is_watch, True),
+    "watch silent later": (lambda _, path: effects.silent(path.faults, 2), is_watch, True),
     "lagging list": (_lagging, _easy, False),
-    "lagging watch": (_lagging, _watches, True),
-    "events lost": (_always(effects.events(lambda lines: lines[1:], batch=2)), _watches, True),
+    "lagging watch": (_lagging, is_watch, True),
+    "events lost": (_always(effects.events(lambda lines: lines[1:], batch=2)), is_watch, True),
     "events doubled": (
         _always(effects.events(lambda lines: [*lines, *lines], batch=2)),
-        _watches,
+        is_watch,
         True,
     ),
     "events swapped": (
         _always(effects.events(lambda lines: lines[::-1], batch=2)),
-        _watches,
+        is_watch,
         True,
     ),
     "lease slow": (_always(effects.delayed(6)), _leases, False),

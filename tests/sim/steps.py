@@ -99,7 +99,7 @@ _CHOICES = (
     ("way", 7),
     ("key", 5),
     ("space", 6),
-    ("motif", 9),
+    ("motif", 16),
 )
 
 
@@ -174,7 +174,7 @@ def _motif(dice: Dice) -> list[Step]:
     line = reader if random.random() < 0.6 else f"{slot}>east"
     there = line.rpartition(">")[2]
     short = round(random.random() * 0.5, 3)
-    match random.randint(0, 9):
+    match random.randint(0, 10):
         case 0:  # somebody takes a name over while we delete what was there
             return [
                 Step("fault", f"{slot}>east", "writes delayed", 4),
@@ -231,6 +231,8 @@ def _motif(dice: Dice) -> list[Step]:
                 Step("disconnect", "east", wait=1.5),
                 Step("unlink", where, wait=dice.pause()),
             ]
+        case 9:  # lists are forbidden, and nothing else is wrong
+            return [Step("forbid", where, wait=dice.pause())]
         case _:  # the same name in two namespaces, one of which loses it
             return [
                 Step("export", where, "shop/web", 81),

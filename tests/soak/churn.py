@@ -56,6 +56,9 @@ class Clusters:
         for one in self.targets:
             await self.east.delete(LINKS, one.name)
         await until(lambda: self.east.all(LINKS), lambda found: not found, within=within)
+        left = await self.east.mirrors()
+        if left:
+            raise AssertionError(f"all links are gone, and these mirrors are not: {left}")
 
     async def settled(self, within: float) -> None:
         """Wait until everything that is exported, and nothing else, is mirrored."""

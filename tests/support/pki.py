@@ -3,6 +3,7 @@
 ``HOSTILE`` is one table for all who verify: our own verifier, OpenSSL, and the Envoys.
 """
 
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -152,6 +153,21 @@ def of_version(der: bytes, version: int) -> bytes:
     """A certificate that says to be of another version: OpenSSL takes it, cryptography does not."""
     place = der.index(b"\xa0\x03\x02\x01\x02")
     return der[: place + 4] + bytes([version]) + der[place + 5 :]
+
+
+def resigned(certificate: x509.Certificate, above: Pair, version: int = 3) -> str:
+    """The same (PEM) of another version, with a signature that is good: OpenSSL lets it pass."""
+    said = of_version(certificate.tbs_certificate_bytes, version)
+    signature = b"\0" + above.key.sign(said, ec.ECDSA(hashes.SHA256()))
+    algorithm = bytes.fromhex("300a06082a8648ce3d040302")  # ecdsa-with-SHA256
+    return ssl.DER_cert_to_PEM_cert(_tlv(0x30, said + algorithm + _tlv(0x03, signature)))
+
+
+def _tlv(tag: int, value: bytes) -> bytes:
+    """One value in DER."""
+    size = len(value).to_bytes(2, "big").lstrip(b"\0")
+    length = size if len(value) < 128 else bytes([0x80 | len(size)]) + size
+    return bytes([tag]) + length + value
 
 
 def unreadable(what: str) -> x509.Certificate:

@@ -173,7 +173,7 @@ class Envoy:
 
 
 def open_connections(stats: str) -> int:
-    """Return how many connections of callers Envoy counts, apart from those to its pages."""
+    """Return how many connections of callers Envoy counts; others are nobody's."""
     counts = (line.partition(": ") for line in stats.splitlines())
     try:
         return sum(int(value) for name, _, value in counts if not _is_internal(name))

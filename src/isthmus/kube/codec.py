@@ -93,6 +93,13 @@ def why(error: Exception) -> str:
     return one_line(str(error), LONGEST_REASON)
 
 
+def marked(obj: T) -> T:
+    """Return ``obj``; raise if plain JSON does not say which object it is, as typed ones do."""
+    if isinstance(obj, dict):
+        msgspec.convert(obj, Mark)
+    return obj
+
+
 def key_of(obj: object) -> Key:
     """Return the key of an object, typed or plain JSON."""
     if isinstance(obj, dict):
@@ -160,6 +167,8 @@ def decoded_page(resource: Resource[T], body: bytes, what: object) -> Page[T]:
     try:
         found = decoder(shape).decode(body)
         items, metadata, kind = found.items, found.metadata, found.kind
+        if items and isinstance(items[0], dict):
+            items = tuple(map(marked, items))
         version = found.api_version
     except UNREADABLE:
         try:
@@ -195,7 +204,7 @@ def _one_by_one(
     bad: list[Bad] = []
     for raw in raws:
         try:
-            good.append(decoder(resource.type).decode(raw))
+            good.append(marked(decoder(resource.type).decode(raw)))
         except UNREADABLE as error:
             bad.append(Bad(decoder(Mark).decode(raw).metadata.key, why(error)))
     return tuple(good), tuple(bad)

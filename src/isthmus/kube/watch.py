@@ -5,7 +5,7 @@ from typing import Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from isthmus.kube.codec import Bad, Mark, decoder, key_of, uid_of, version_of, why
+from isthmus.kube.codec import Bad, Mark, decoder, key_of, marked, uid_of, version_of, why
 from isthmus.kube.errors import Garbled, Unreachable
 from isthmus.kube.failures import Status, refusal
 from isthmus.kube.resources import Resource
@@ -18,6 +18,7 @@ from isthmus.runtime.lines import Lines, Overlong
 
 T = TypeVar("T")
 
+CHANGES = ("ADDED", "MODIFIED", "DELETED")
 # https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -95,6 +96,8 @@ class WatchDecoder(Generic[T]):
         """Decode in one pass; what does not fit is decoded again for what it is."""
         try:
             found = self._decoder.decode(line)
+            if found.type in CHANGES:
+                marked(found.object)
         except UNREADABLE as error:
             return self._unusual(line, why(error))
         if found.type in ("ADDED", "MODIFIED"):

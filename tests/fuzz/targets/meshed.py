@@ -1,6 +1,7 @@
 """What other clusters, proxies and gateways say: the catalogue, XFCC, xDS, and the authority."""
 
 from collections.abc import Iterable
+from functools import cache
 
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.message import DecodeError
@@ -29,7 +30,7 @@ from isthmus.model.names import ANCHORS
 from isthmus.model.objects import ConfigMap, Key, Metadata, Secret
 from isthmus.runtime.clock import SystemClock
 from isthmus.xds.session import Session, TooManyNames
-from isthmus.xds.snapshot import snapshot
+from isthmus.xds.snapshot import Snapshot, snapshot
 from tests.fuzz.target import check_readable, chunks_of, parts_of, refusing, target, text_of
 from tests.support.transports import Nowhere
 from tests.xds.routes import GATEWAY, whole_gateway
@@ -73,7 +74,7 @@ def caller_named_by_the_gateway(data: bytes) -> None:
 def requests_of_a_proxy(data: bytes) -> None:
     """Each request has its length before it, as in a stream of gRPC."""
     session = Session()
-    told = snapshot(whole_gateway(GATEWAY))
+    told = _told()
     most = sum(len(told.of(kind)) for kind in told.types)
     session.publish(told)
     while data:
@@ -91,6 +92,11 @@ def requests_of_a_proxy(data: bytes) -> None:
                 response(one, address).SerializeToString()
         assert session.pending <= most
         assert all(len(one.message) <= 2000 for one in session.refused.values())
+
+
+@cache  # making it takes longer than all that is done with it
+def _told() -> Snapshot:
+    return snapshot(whole_gateway(GATEWAY))
 
 
 @target
