@@ -4,9 +4,9 @@ It departs from the RFC where clients can see it: ``replace`` of a missing membe
 ``copy`` of a missing member and an operation without ``value`` mean null.
 """
 
-import copy
 from collections.abc import Sequence
 
+from isthmus.embedded.copying import copied
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 
@@ -16,7 +16,7 @@ MOST_DIGITS = 10  # of an index; no body has room for more items
 
 def apply(operations: Sequence[JsonObject], document: JsonObject) -> JsonObject:
     """``document`` after all ``operations``, or the Refusal 422 if one of them fails."""
-    done = copy.deepcopy(document)
+    done: JsonObject = copied(document)
     for operation in operations:
         done = _one(operation, done)
     return done
@@ -31,11 +31,11 @@ def _one(operation: JsonObject, document: JsonObject) -> JsonObject:
         source = operation.get("from")
         if not isinstance(source, str):
             raise refused()
-        value = copy.deepcopy(_found(document, source, required=name == "move"))
+        value = copied(_found(document, source, required=name == "move"))
         if name == "move":
             _remove(document, source)
         return _add(document, path, value)
-    value = copy.deepcopy(operation.get("value"))
+    value = copied(operation.get("value"))
     if name == "add":
         return _add(document, path, value)
     if name == "replace":

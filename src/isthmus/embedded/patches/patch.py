@@ -1,9 +1,9 @@
 """Patches as the API understands them: JSON patch, merge patch and strategic merge patch."""
 
-import copy
 import json
 import re
 
+from isthmus.embedded.copying import copied
 from isthmus.embedded.kinds import causes, shapes
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.embedded.patches import jsonpatch, strategic
@@ -69,7 +69,7 @@ def media_type(content_type: str) -> str:
 def merge(target: Json, patch: Json) -> Json:
     """JSON merge patch (RFC 7396): null removes a member, everything else replaces."""
     if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
+        return copied(patch)
     done = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if value is None:

@@ -5,10 +5,10 @@ Elements of a list with merge keys are merged one by one, and directives inside 
 plain document cannot. Paths of lists are as in ``Kind.lists``.
 """
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from isthmus.embedded.copying import copied
 from isthmus.embedded.status import Refusal
 from isthmus.model.wire import Json, JsonObject
 
@@ -22,7 +22,7 @@ DROP = "$deleteFromPrimitiveList/"
 
 def merged(original: JsonObject, patch: JsonObject, keys: Keys) -> JsonObject:
     """``original`` after ``patch``; neither is changed."""
-    return _object(copy.deepcopy(original), copy.deepcopy(patch), keys, "")
+    return _object(copied(original), copied(patch), keys, "")
 
 
 def _object(original: JsonObject, patch: JsonObject, keys: Keys, path: str) -> JsonObject:
