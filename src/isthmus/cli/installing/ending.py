@@ -13,7 +13,7 @@ from isthmus.cli.progress import Progress
 from isthmus.install import possible
 from isthmus.kube.client import Client
 from isthmus.kube.codec import key_of
-from isthmus.kube.errors import NotFound
+from isthmus.kube.errors import Forbidden, NotFound
 from isthmus.kube.plain import KINDS
 from isthmus.model.errors import Transient
 from isthmus.model.wire import JsonObject
@@ -60,8 +60,8 @@ class Ending:
         for one in candidates:
             try:
                 now = await self.client.get(KINDS[one["kind"]], key_of(one))
-            except NotFound:
-                continue
+            except (NotFound, Forbidden):
+                continue  # whoever may not look is told of all rights that are missing, later
             if "deletionTimestamp" in now["metadata"]:
                 found.append({**now, "kind": one["kind"]})
         return found
