@@ -156,6 +156,19 @@ def test_what_cannot_be_exported_is_not_served(unfit: Service) -> None:
     assert west.served == {"db": ["10.2.0.1"]}
 
 
+def test_a_headless_service_is_offered_once_its_pods_are_known() -> None:
+    """Its slice is marked a moment after the Service is: until then it seems to have no pods, and
+    its mirror would be of another shape. A slice that goes away later changes no shape."""
+    west = West()
+    spec = ServiceSpec(cluster_ip="None", selector={"app": "db"}, ports=(ServicePort(port=80),))
+    west.exporting.fold_services(Put(service("db", labels=EXPORT_LABEL, spec=spec)))
+    assert DB not in west.exporting.offers
+    west.exporting.fold_marked(Put(slice_("db")))
+    assert DB in west.exporting.offers
+    west.exporting.fold_marked(Gone(Key("shop", "db-1")))
+    assert DB in west.exporting.offers
+
+
 def test_what_changes_nothing_is_no_news() -> None:
     west = West(marked("web"), service("private"))
     west.told.clear()

@@ -43,6 +43,10 @@ class Offers:
         """How many follow, by the cluster they are from."""
         return {cluster: len(known) for cluster, known in self._streams.items()}
 
+    def __contains__(self, key: Key) -> bool:
+        """Tell whether something is said about ``key`` now."""
+        return key in self._entries
+
     def put(self, key: Key, offer: Offer | None) -> None:
         """Let ``key`` offer this from now on, or nothing."""
         before = self._entries.pop(key, None)

@@ -29,6 +29,17 @@ def is_offered(service: Service) -> bool:
     return service.metadata.labels.get(EXPORTED, NO) != NO
 
 
+def is_awaited(service: Service, slices: Iterable[EndpointSlice]) -> bool:
+    """Tell whether the pods of a headless Service are not known yet.
+
+    Kubernetes makes a slice for every Service with a selector, be it without pods, and marks it as
+    the Service is marked: a moment later. Until then a headless Service looks as if it had nobody
+    to name, and its mirror would be of another shape, for that moment.
+    """
+    spec = service.spec
+    return spec.cluster_ip == "None" and bool(spec.selector) and not tuple(slices)
+
+
 def offer(service: Service, slices: Iterable[EndpointSlice]) -> Offer | None:
     """Return what there is to say about ``service``; None if it is not marked for export."""
     if not is_offered(service):

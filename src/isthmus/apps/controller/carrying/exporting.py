@@ -17,7 +17,7 @@ from isthmus.core import gateway, grant
 from isthmus.core.contest import API_SERVER
 from isthmus.core.gateway import Site
 from isthmus.core.grant import Permit
-from isthmus.core.offer import is_offered, offer
+from isthmus.core.offer import is_awaited, is_offered, offer
 from isthmus.kube.requests import Selection
 from isthmus.model.exports import Export
 from isthmus.model.grants import Grant
@@ -160,6 +160,8 @@ class Exporting:
         """Decide about one Service; tell whether the gateway serves it differently by that."""
         service = self._services.objects.get(key)
         slices = tuple(self._slices_of(key))
+        if service is not None and key not in self.offers and is_awaited(service, slices):
+            return False  # the watch of slices brings it back
         found = None if service is None else offer(service, slices)
         self.offers.put(key, found)
         served: tuple[Inbound, ...] = ()
