@@ -1,8 +1,13 @@
 """What a controller does and does not do, on embedded clusters and virtual time."""
 
 import asyncio
+import base64
+import ssl
 
 import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec.structs import replace
 from prometheus_client import generate_latest
 
@@ -31,6 +36,8 @@ from tests.apps.clusters import (
     settled,
     source,
 )
+from tests.support.certificates import self_signed
+from tests.support.pki import of_version
 from tests.support.waiting import eventually, until
 
 HOUR = 3600.0
@@ -184,6 +191,16 @@ async def test_rotated_credentials_are_used_without_a_write() -> None:
         await settled(east, [*mirrored(8), "late-west"])
 
 
+def with_authority(pem: str) -> bytes:
+    found = yaml.safe_load(kubeconfig("west"))
+    coded = base64.b64encode(pem.encode()).decode()
+    found["clusters"][0]["cluster"]["certificate-authority-data"] = coded
+    return yaml.safe_dump(found).encode()
+
+
+CA = x509.load_pem_x509_certificate(self_signed("ca").certificate).public_bytes(Encoding.DER)
+
+
 @pytest.mark.parametrize(
     "raw, reason",
     [
@@ -193,6 +210,11 @@ async def test_rotated_credentials_are_used_without_a_write() -> None:
             kubeconfig("west").replace(b"https://west.example:6443", b"https://169.254.169.254"),
             "BadCredentials",
             id="metadata service",
+        ),
+        pytest.param(
+            with_authority(ssl.DER_cert_to_PEM_cert(of_version(CA, 3))),
+            "BadCredentials",
+            id="an authority of a version that there is not",
         ),
     ],
 )
@@ -270,6 +292,37 @@ async def test_a_true_mass_deletion_waits_for_a_second_list_and_then_happens() -
         await asyncio.sleep(5)
         assert await east.condition("Ready") == ("True", "Ready")
         assert len([one for one in running.writes if "DELETE" in one and "/services" in one]) == 6
+
+
+async def test_whoever_takes_a_name_while_deletions_are_held_gets_no_slices_of_ours() -> None:
+    east, west = await pair(*web(3))
+    async with controlling(east, [west]):
+        await settled(east, mirrored(3))
+        faults = west.cluster.faults
+        faults.add(effects.empty_list(), lists)
+        faults.add(effects.failing(410), watches, times=2)
+        faults.disconnect()
+        await asyncio.sleep(30)
+        assert (await east.condition("DeletionHeld"))[0] == "True"
+        await east.delete(SERVICES, "web-0-west")
+        await east.create(SERVICES, foreign("web-0-west"))
+        await asyncio.sleep(5)
+        assert await mirror_slices(east, "web-0-west") == []
+        assert await east.mirrors() == mirrored(3)[1:]
+
+
+async def test_slices_of_a_mirror_that_somebody_deletes_before_we_may_go_as_well() -> None:
+    east, west = await pair(*web(3))
+    async with controlling(east, [west]):
+        await settled(east, mirrored(3))
+    for number in range(3):
+        await west.delete(SERVICES, f"web-{number}")
+    async with controlling(east, [west], seed=2):
+        await asyncio.sleep(0.5)  # shorter than any pause before the second list
+        await east.delete(SERVICES, "web-0-west")
+        await settled(east, [])
+        await asyncio.sleep(5)
+        assert await east.all(SLICES, labels="mirror.linkerd.io/mirrored-service=true") == []
 
 
 async def test_two_replicas_write_as_one() -> None:
@@ -572,6 +625,7 @@ async def test_metrics_show_links_gateways_requests_and_the_queue() -> None:
         "isthmus_leading 1.0",
         "isthmus_queue_depth 0.0",
         "isthmus_loop_lag_seconds 0.0",
+        "isthmus_tasks ",
     ):
         assert line in text
 
@@ -601,3 +655,19 @@ async def test_a_missing_namespace_is_said_and_waited_for(caplog: pytest.LogCapt
         credentials = secret("west", kubeconfig("west", west.cluster.admin_token))
         await east.create(PLAIN_SECRETS, credentials)
         await settled(east, ["web-west"], within=60)
+
+
+def makes_a_mirror(request: Request) -> bool:
+    return request.method == "POST" and request.path.endswith("/services")
+
+
+async def test_a_mirror_that_is_being_made_while_its_link_ends_is_not_left_behind() -> None:
+    """Nobody sees it yet when the link could go, and once that is gone nobody looks for it."""
+    east, west = await pair(*web(1))
+    async with controlling(east, [west]) as running:
+        east.cluster.faults.add(effects.delayed(8), makes_a_mirror)
+        await eventually(lambda: any("POST" in one for one in mirror_writes(running.writes)))
+        await east.delete(LINKS, "west")
+        await asyncio.sleep(60)
+        assert await east.mirrors() == []
+        assert await east.get(LINKS, "west") is None

@@ -14,7 +14,7 @@ from isthmus.kube.codec import Page
 from isthmus.kube.errors import Expired, Forbidden, Garbled, Rejected, Throttled, Unreachable
 from isthmus.kube.exchange import Limits
 from isthmus.kube.reflect import Source, reflect
-from isthmus.kube.reflector import Reflector, State
+from isthmus.kube.reflector import NAMED, Reflector, State
 from isthmus.kube.resources import SERVICES
 from isthmus.kube.steps import Audit, List, Stream, Wait, Watch
 from isthmus.kube.watch import Bookmark
@@ -488,3 +488,29 @@ def test_whatever_happens_a_watch_is_never_due_for_leaving_before_it_begins(
                 reflector.left(now)
             case _:
                 reflector.ended(now)
+
+
+async def test_what_is_unreadable_in_a_stream_is_reported_like_in_a_list() -> None:
+    bad = line("ADDED", named("b", 6, spec={"ports": "none"}))
+    told = await tell(
+        stream(line("ADDED", A), bad, bookmark(6), line("ADDED", C), bookmark(9, complete=True))
+    )
+    assert told.events == ["= a@5 c@9 ?b"]  # a bookmark on the way is not the end
+    assert list(told.reflector.unreadable) == [Key("shop", "b")]
+
+
+async def test_the_reasons_of_many_unreadable_objects_are_kept_within_bounds() -> None:
+    flood = [line("ADDED", named(f"s{n}", n + 1, spec=[])) for n in range(NAMED + 10)]
+    told = await tell(stream(*INITIAL, *flood))
+    assert len(told.reflector.unreadable) == NAMED
+    assert told.names == {"a", "b"}
+
+
+async def test_an_object_that_has_become_unreadable_unseen_is_found_by_comparing() -> None:
+    bad = named("b", 6, spec={"ports": "none"})
+    told = await tell(
+        listing(7, A, B), living(), listing(50, A, bad), living(), listing(51, A, bad),
+        streaming=False, seconds=800,
+    )  # fmt: skip
+    assert told.reflector.divergences == 1
+    assert told.names == {"a", "b"}  # the last value that could be read

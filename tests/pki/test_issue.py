@@ -238,6 +238,9 @@ NOT_OURS = "the request's key is not ECDSA on P-256 or P-384"
         pytest.param(_sent(_der() + b"x"), DAMAGED, id="trailing bytes"),
         pytest.param(_with_point(b"\x01" * 64), DAMAGED, id="a point off the curve"),
         pytest.param(
+            _sent(_der().replace(b"\x02\x01\x00", b"\x02\x01\x05", 1)), DAMAGED, id="version 6"
+        ),
+        pytest.param(
             _with_point(_other_point()),
             "the request is not signed by the key that it names",
             id="stolen",

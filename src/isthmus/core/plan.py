@@ -79,13 +79,18 @@ def _slice_changes(
 def _removal(world: World, key: Key) -> Iterator[Action]:
     """Remove what is under ``key`` if it is ours and its link is sure that it should go.
 
-    Slices go even if the Service is another's: they would send its callers to us. They go first,
-    so that no Service is left whose endpoints lead nowhere.
+    Slices go if the Service is another's, whatever its link is sure of: they would send its callers
+    to us. They go first, so that no Service is left whose endpoints lead nowhere.
     """
     namespace = world.namespaces.get(key.namespace)
-    if namespace is not None and namespace.metadata.deletion_timestamp is not None:
-        return  # it takes everything with it
-    yield from (Delete(one) for one in slices.own(world, key) if contest.may_delete(world, one))
+    if namespace is None or namespace.metadata.deletion_timestamp is not None:
+        # It takes everything with it. One that is missing while something is in it is a list's
+        # mistake, and by that nothing is taken down.
+        return
     observed = world.services.get(key)
+    is_anothers = observed is not None and not mirror.owner(observed.metadata)
+    for one in slices.own(world, key):
+        if is_anothers or contest.may_delete(world, one):
+            yield Delete(one)
     if observed is not None and contest.may_delete(world, observed):
         yield Delete(observed)

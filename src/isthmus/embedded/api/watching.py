@@ -129,6 +129,8 @@ async def stream(plane: Plane, watched: Watch) -> AsyncGenerator[bytes, None]:
                     continue
                 for line in _lines(watched, event):
                     yield line
+            if missed:
+                continue  # what came while these were told comes before any bookmark
             if watched.bookmarks and clock() >= bookmark_at:
                 bookmark_at = _next_bookmark(clock(), end)
                 reached = _reached(plane, watched, subscription)

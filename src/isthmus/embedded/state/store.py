@@ -116,7 +116,8 @@ class _Shelf:
     events: list[Event] = field(default_factory=list)
     revisions: list[int] = field(default_factory=list)  # of the events, for bisection
     oldest: int = 0  # what happened up to here has been dropped
-    subscriptions: set[Subscription] = field(default_factory=set)
+    # In the order in which they came, so that the same things happen in the same order each time.
+    subscriptions: dict[Subscription, None] = field(default_factory=dict)
 
 
 class Store:
@@ -234,11 +235,11 @@ class Store:
         """Be woken at every change of ``resource`` as long as the context lasts."""
         subscriptions = self._shelf(resource).subscriptions
         subscription = Subscription(position)
-        subscriptions.add(subscription)
+        subscriptions[subscription] = None
         try:
             yield subscription
         finally:
-            subscriptions.discard(subscription)
+            subscriptions.pop(subscription, None)
 
     def missed(self, resource: str, subscription: Subscription) -> list[Event]:
         """What the watcher has not seen yet. Compaction does not harm one that keeps up."""

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from isthmus.apps.controller.mirroring.writer import NotLeading
+from isthmus.apps.controller.mirroring.writer import LATER, NotLeading
 from isthmus.apps.controller.outside import Outside
 from isthmus.core.grant import status
 from isthmus.kube.resources import GRANTS
+from isthmus.model.errors import Permanent
 from isthmus.model.grants import Grant
 from isthmus.model.objects import Key
 from isthmus.model.times import second_time
@@ -55,4 +56,9 @@ class Granting:
             return
         if not self._leading():
             raise NotLeading(f"grant {key}: not leading any more")
-        await self._outside.client.replace(GRANTS, replace(grant, status=wanted), "status")
+        try:
+            await self._outside.client.replace(GRANTS, replace(grant, status=wanted), "status")
+        except Permanent:
+            # A right or a schema may change without anything that we watch.
+            self._queue.add_after(key, LATER)
+            raise

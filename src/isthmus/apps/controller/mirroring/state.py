@@ -91,11 +91,19 @@ class State:
             allow_loopback=self._allow_loopback,
         )
 
+    def is_written(self, uid: str) -> bool:
+        """Tell whether something of a link is being written, which no watch has shown yet."""
+        return self._expected.owners[uid] > 0
+
     # What this cluster's watches say.
 
     def fold_namespaces(self, event: Event[Key, Namespace]) -> None:
         for change in self.namespaces.fold(event):
-            self._add(self.claims.in_namespace(change.key.name), Lane.BULK)
+            name = change.key.name
+            self._add(self.claims.in_namespace(name), Lane.BULK)
+            if change.before is None:
+                # As long as it was not seen, nothing was taken down in it.
+                self._add(self._held_in(name), Lane.BULK)
         self._show(Namespace, event)
 
     def fold_services(self, event: Event[Key, Service]) -> None:
@@ -288,11 +296,19 @@ class State:
         uid = target.uid
         target.rebuild()
         hold(target, target.admitted.exports, self._slices_of)
-        names = set(self.owned[uid])
-        names |= {key for one in self.owned_slices[uid] for key in service_of(self._slice(one))}
+        names = set(self.owned[uid]) | self._sliced(uid)
         gone = self.claims.exports_of(uid) - target.admitted.exports.keys()
         names |= self._claimed(target, (*gone, *target.admitted.exports))
         self._settle(target, names, Lane.BULK)
+
+    def _held_in(self, namespace: str) -> set[Key]:
+        """Return the names in a namespace under which there is something of ours."""
+        names = {name for uid in self.targets for name in self.owned[uid] | self._sliced(uid)}
+        return {name for name in names if name.namespace == namespace}
+
+    def _sliced(self, uid: str) -> set[Key]:
+        """Return the names for which a link has slices here."""
+        return {key for one in self.owned_slices[uid] for key in service_of(self._slice(one))}
 
     def _slice(self, key: Key) -> EndpointSlice:
         return self.slices.objects[key]
@@ -321,7 +337,8 @@ class State:
                 target.guard = guard.judge(before, mirrors, orphans, target.listing)
             self._changed(target)
             if before.holds and not target.guard.holds:
-                self._add(before.held | orphans, Lane.BULK)
+                # Of a mirror that somebody has taken away meanwhile, slices may be left.
+                self._add(before.held | orphans | self._sliced(target.uid), Lane.BULK)
 
     def _changed(self, target: Target) -> None:
         """Let the planner, the guard's second look and the status see ``target`` as it is."""
@@ -333,10 +350,14 @@ class State:
         self._touched(target.uid)
 
     def _concerned(self, change: Change[Key, Service]) -> set[Key]:
-        """Return the names to plan: the one that changed, and the headless mirror it belongs to."""
+        """Return the names to plan: the one that changed, and the headless mirror it belongs to.
+
+        One that has slices of ours matters whoever's Service it is: they would be that one's.
+        """
         names = set()
-        if change.key in self.claims.by_name or _owners(change):
-            names.add(change.key)
+        key = change.key
+        if key in self.claims.by_name or _owners(change) or key in self._slices_of:
+            names.add(key)
         for one in (change.before, change.after):
             if one is not None and mirror.owner(one.metadata):
                 parent = one.metadata.labels.get(HEADLESS_MIRROR)

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.mirroring.facts import facts
+from isthmus.apps.controller.mirroring.leftovers import NotGone, check_gone
 from isthmus.apps.controller.mirroring.namespaces import remove_namespaces
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
-from isthmus.apps.controller.mirroring.writer import NotLeading
+from isthmus.apps.controller.mirroring.writer import LATER, NotLeading
 from isthmus.apps.controller.outside import Outside
 from isthmus.core.status import Note, notes, status
 from isthmus.kube.resources import EVENTS, LINKS
@@ -27,7 +28,7 @@ from isthmus.runtime.workqueue import WorkQueue
 log = logging.getLogger(__name__)
 
 EVERY = 1.0  # seconds between two statuses of one link
-PATIENCE = Backoff(first=EVERY, cap=60)  # between two that could not be written
+BACKOFF = Backoff(first=1.0, cap=60.0)  # on top of it, after failures
 WORKERS = 4  # links written at once
 BUSY = 10.0  # seconds for which a status may wait for the work that it counts
 EVENTS_A_MINUTE = 10  # of one link
@@ -52,9 +53,9 @@ class Upkeep:
         self._busy = busy
         self._links: WorkQueue[str] = WorkQueue(outside.clock, random=outside.random)
         self._not_before: dict[str, float] = {}
+        self._failures: Counter[str] = Counter()  # in a row, of each link
         self._tried: dict[str, str] = {}  # the version of each link over which was last written
         self._written: dict[str, tuple[str, LinkStatus]] = {}  # over which version, and what
-        self._failures: Counter[str] = Counter()  # of each link, in a row
         self._recent: dict[str, deque[float]] = {}  # when Events of a link were written
 
     def touch(self, uid: str) -> None:
@@ -78,14 +79,9 @@ class Upkeep:
     async def _attend(self, uid: str) -> None:
         target = self._state.targets.get(uid)
         if target is None:
-            for known in (
-                self._not_before,
-                self._tried,
-                self._written,
-                self._failures,
-                self._recent,
-            ):
+            for known in (self._not_before, self._tried, self._written, self._recent):
                 known.pop(uid, None)
+            self._failures.pop(uid, None)
             return
         if not self._leading():
             raise NotLeading(f"link {target.link.cluster}: not leading any more")
@@ -96,13 +92,19 @@ class Upkeep:
         self._not_before[uid] = self._outside.clock.now() + EVERY
         self._tried[uid] = target.link.metadata.resource_version
         try:
-            await self._write(target)
+            await self._look_after(target)
         except IsthmusError as error:
-            self._put_off(uid, error)
+            if isinstance(error, Permanent):
+                # A right or a schema may change without anything that we watch.
+                self._links.add_after(uid, LATER)
+            # The queue's own patience ends whenever a link has to wait: it is counted here.
+            self._failures[uid] += 1
+            pause = BACKOFF.wait(self._failures[uid], self._outside.random)
+            self._not_before[uid] += pause
             raise
         self._failures.pop(uid, None)
 
-    async def _write(self, target: Target) -> None:
+    async def _look_after(self, target: Target) -> None:
         link = target.link
         if target.is_ending:
             await self._say_farewell(target)
@@ -110,16 +112,6 @@ class Upkeep:
             await self._set_finalizers(link, (*link.metadata.finalizers, FINALIZER))
         else:
             await self._write_status(target)
-
-    def _put_off(self, uid: str, error: IsthmusError) -> None:
-        """Let a link wait longer after each failure. The queue would do so, too, but takes every
-        pass that found nothing due for a success; and what is refused may be taken some day,
-        without a change that anybody here could see."""
-        self._failures[uid] += 1
-        pause = PATIENCE.ceiling(self._failures[uid])
-        self._not_before[uid] = self._outside.clock.now() + pause
-        if isinstance(error, Permanent):
-            self._links.add_after(uid, pause)
 
     def _wait(self, target: Target) -> float:
         """Return how long ``target`` can wait. What mirrors wait for cannot; what is for people
@@ -155,6 +147,9 @@ class Upkeep:
             return
         if self._state.owned[link.uid] or self._state.owned_slices[link.uid]:
             return  # the watch of what is left touches this link again
+        if self._state.is_written(link.uid):
+            raise NotGone(f"link {link.cluster}: something of it is being written still")
+        await check_gone(self._outside.client, link)
         await remove_namespaces(self._outside.client, self._state, link)
         left = tuple(one for one in link.metadata.finalizers if one != FINALIZER)
         await self._set_finalizers(link, left)
