@@ -11,6 +11,7 @@ from isthmus.apps.controller.run import Controller
 from isthmus.catalogue.errors import Forbidden, Unreachable
 from isthmus.catalogue.following import Chunks, Door
 from isthmus.catalogue.serving import spoken
+from isthmus.embedded.faults import effects
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
 from tests.apps.clusters import (
@@ -212,6 +213,24 @@ async def test_grants_are_told_whether_they_are_understood() -> None:
         assert there.writes == []
         await west.edit(GRANTS, "bad", {"spec": {"from": {"namespaces": ["shop"]}}})
         await until(lambda: accepted("bad"), lambda found: found == [("True", "Accepted")])
+
+
+async def test_a_grant_that_could_not_be_told_is_told_when_that_is_allowed_again() -> None:
+    west, way = await target(), Way()
+    rule = west.cluster.faults.add(
+        effects.failing(403), lambda one: one.path.endswith("/grants/east/status")
+    )
+    await west.create(GRANTS, grant())
+
+    async def told() -> bool:
+        found = await west.get(GRANTS, "east")
+        return found is not None and bool(found.get("status"))
+
+    async with offering(west, way):
+        await asyncio.sleep(QUARTER)
+        assert not await told()
+        rule.times = 0
+        await until(told, lambda found: found, within=180)
 
 
 async def test_the_links_selector_chooses_among_what_is_offered() -> None:

@@ -294,6 +294,37 @@ async def test_a_true_mass_deletion_waits_for_a_second_list_and_then_happens() -
         assert len([one for one in running.writes if "DELETE" in one and "/services" in one]) == 6
 
 
+async def test_whoever_takes_a_name_while_deletions_are_held_gets_no_slices_of_ours() -> None:
+    east, west = await pair(*web(3))
+    async with controlling(east, [west]):
+        await settled(east, mirrored(3))
+        faults = west.cluster.faults
+        faults.add(effects.empty_list(), lists)
+        faults.add(effects.failing(410), watches, times=2)
+        faults.disconnect()
+        await asyncio.sleep(30)
+        assert (await east.condition("DeletionHeld"))[0] == "True"
+        await east.delete(SERVICES, "web-0-west")
+        await east.create(SERVICES, foreign("web-0-west"))
+        await asyncio.sleep(5)
+        assert await mirror_slices(east, "web-0-west") == []
+        assert await east.mirrors() == mirrored(3)[1:]
+
+
+async def test_slices_of_a_mirror_that_somebody_deletes_before_we_may_go_as_well() -> None:
+    east, west = await pair(*web(3))
+    async with controlling(east, [west]):
+        await settled(east, mirrored(3))
+    for number in range(3):
+        await west.delete(SERVICES, f"web-{number}")
+    async with controlling(east, [west], seed=2):
+        await asyncio.sleep(0.5)  # shorter than any pause before the second list
+        await east.delete(SERVICES, "web-0-west")
+        await settled(east, [])
+        await asyncio.sleep(5)
+        assert await east.all(SLICES, labels="mirror.linkerd.io/mirrored-service=true") == []
+
+
 async def test_two_replicas_write_as_one() -> None:
     east, west = await pair(*web(10))
     async with controlling(east, [west]) as first, controlling(east, [west], seed=2) as second:

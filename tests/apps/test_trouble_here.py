@@ -10,9 +10,9 @@ import pytest
 from isthmus.catalogue.errors import Untrusted
 from isthmus.catalogue.following import Door
 from isthmus.embedded.faults import effects
-from isthmus.embedded.faults.rules import Effect
+from isthmus.embedded.faults.rules import Effect, Matches
 from isthmus.kube.transport import Request
-from tests.apps.clusters import LINKS, Air, controlling, settled
+from tests.apps.clusters import LINKS, SLICES, Air, controlling, settled
 from tests.apps.test_mirroring import mirror_writes, mirrored, pair, readiness, web
 from tests.support.waiting import until
 
@@ -48,6 +48,79 @@ async def test_writes_that_fail_are_tried_until_they_succeed_and_not_all_the_tim
         faults.clear()
         await settled(east, mirrored(3), within=120)
         assert (await east.link())["status"]["refusedCount"] == 0
+
+
+@pytest.mark.parametrize("code", [409, 500, 422, 403])
+async def test_a_status_that_cannot_be_written_is_tried_less_and_less_often(code: int) -> None:
+    east, west = await pair(*web(1))
+    faults = east.cluster.faults
+    faults.add(effects.failing(code), lambda one: one.path.endswith("/links/west/status"))
+    async with controlling(east, [west]) as running:
+        await asyncio.sleep(TEN_MINUTES)
+        assert 3 <= sum(one.endswith("/links/west/status") for one in running.writes) <= 60
+        faults.clear()
+        await settled(east, mirrored(1), within=150)
+
+
+def is_local_list(plural: str) -> Matches:
+    """Lists of one kind, the way every mistaken server would give them to everybody."""
+
+    def matches(request: Request) -> bool:
+        watches = any(name == "watch" for name, _ in request.query)
+        return request.method == "GET" and not watches and request.path.endswith(f"/{plural}")
+
+    return matches
+
+
+@pytest.mark.parametrize("plural", ["services", "endpointslices"])
+async def test_a_link_is_not_let_go_because_a_list_lacks_its_mirrors(plural: str) -> None:
+    east, west = await pair(*web(2))
+    faults = east.cluster.faults
+    async with controlling(east, [west]):
+        await settled(east, mirrored(2))
+        lie = faults.add(effects.empty_list(), is_local_list(plural))
+        faults.compact()
+        faults.disconnect()
+        await asyncio.sleep(2)
+        await east.delete(LINKS, "west")
+        await asyncio.sleep(30)
+        assert await east.get(LINKS, "west") is not None  # as long as anything may be left
+        lie.times = 0
+        await until(lambda: east.get(LINKS, "west"), lambda found: found is None, within=900)
+        assert await east.mirrors() == []
+        assert await east.all(SLICES, labels="mirror.linkerd.io/mirrored-service=true") == []
+
+
+async def test_no_mirror_is_deleted_because_a_list_lacks_its_namespace() -> None:
+    east, west = await pair(*web(2))
+    faults = east.cluster.faults
+    async with controlling(east, [west]) as running:
+        await settled(east, mirrored(2))
+        running.writes.clear()
+        lie = faults.add(effects.empty_list(), is_local_list("namespaces"))
+        faults.compact()
+        faults.disconnect()
+        await asyncio.sleep(30)
+        assert mirror_writes(running.writes) == []
+        lie.times = 0
+        await asyncio.sleep(900)
+        assert mirror_writes(running.writes) == []
+
+
+async def test_what_could_not_go_for_want_of_its_namespace_goes_when_that_is_seen_again() -> None:
+    east, west = await pair(*web(2))
+    faults = east.cluster.faults
+    async with controlling(east, [west]):
+        await settled(east, mirrored(2))
+        lie = faults.add(effects.empty_list(), is_local_list("namespaces"))
+        faults.compact()
+        faults.disconnect()
+        await asyncio.sleep(30)
+        await east.delete(LINKS, "west")
+        await asyncio.sleep(30)
+        lie.times = 0
+        await until(lambda: east.get(LINKS, "west"), lambda found: found is None, within=900)
+        assert await east.mirrors() == []
 
 
 class Counting(Air):

@@ -15,7 +15,7 @@ import pytest
 from isthmus.kube.access import Access
 from isthmus.kube.document import Place
 from isthmus.kube.errors import BadConfig
-from isthmus.kube.exec import ExecToken
+from isthmus.kube.exec import ExecToken, understood
 from isthmus.kube.kubeconfig import load, settled
 from isthmus.kube.plugin import Plugin
 from isthmus.model.wire import Json, JsonObject
@@ -102,6 +102,20 @@ async def test_a_plugin_answers_with_a_token(tmp_path: Path, version: str) -> No
     assert await settled(found) == found.server
     assert runs(tmp_path) == 1
     assert CANARY not in repr(found) + repr(found.credentials)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"[" * 100_000, id="bottomless"),
+        pytest.param(b'{"kind": "\xff", "apiVersion": ""}', id="no text"),
+    ],
+)
+def test_an_answer_that_is_none_is_named_and_not_quoted(output: bytes) -> None:
+    plugin = Plugin(place=Place("config", EXEC), api_version=V1, command="plugin")
+    with pytest.raises(BadConfig, match="it did not answer with an ExecCredential in JSON"):
+        understood(plugin, output, datetime(2030, 1, 1, tzinfo=UTC))
 
 
 async def test_a_token_is_kept_until_shortly_before_it_expires(tmp_path: Path) -> None:

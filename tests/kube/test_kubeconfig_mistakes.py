@@ -22,7 +22,7 @@ from isthmus.kube.errors import BadConfig
 from isthmus.kube.kubeconfig import contexts, find, load
 from isthmus.model.wire import Json, JsonObject
 from isthmus.runtime.clock import SystemClock
-from tests.support.certificates import self_signed
+from tests.support.certificates import of_version_18, off_the_curve, self_signed
 from tests.support.kubeconfigs import CANARY, b64, kubeconfig, written
 from tests.support.pki import of_version
 
@@ -262,6 +262,23 @@ def test_a_broken_cluster_is_named(tmp_path: Path, fields: JsonObject, problem: 
             {"token": CANARY, "as": "root"},
             "as: impersonation is not supported; use a credential of that user",
             id="impersonation",
+        ),
+        pytest.param(
+            {
+                "client-certificate-data": b64(off_the_curve(ME.certificate)),
+                "client-key-data": b64(ME.key),
+            },
+            "client-certificate-data: the certificate has a key that nobody can use",
+            id="a certificate whose key is no key",
+        ),
+        pytest.param(
+            {
+                "client-certificate-data": b64(of_version_18(ME.certificate)),
+                "client-key-data": b64(ME.key),
+            },
+            "client-certificate-data: not a certificate in PEM; it starts like a certificate, but "
+            "is damaged or cut off",
+            id="a certificate of an unknown version",
         ),
         pytest.param(
             {"client-certificate-data": b64(ME.certificate)},

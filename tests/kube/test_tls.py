@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig, Unauthorized, Unreachable, Untrusted
 from isthmus.kube.http import HttpTransport
 from isthmus.kube.tls import as_file, described, distrust, presented
-from tests.support.certificates import self_signed
+from tests.support.certificates import of_version_18, off_the_curve, self_signed
 from tests.support.pki import of_version
 from tests.support.servers import (
     GOOD,
@@ -29,6 +30,15 @@ from tests.support.servers import (
 )
 
 pytestmark = pytest.mark.sockets
+
+
+@pytest.mark.parametrize("damage", [of_version_18, off_the_curve])
+def test_a_certificate_that_nobody_can_read_is_not_shown_or_without_its_key(
+    damage: Callable[[bytes], bytes],
+) -> None:
+    """It is that of a server which is not trusted anyway."""
+    found = described(ssl.PEM_cert_to_DER_cert(damage(GOOD.certificate).decode()))
+    assert found is None or "127.0.0.1" in str(found)
 
 
 async def test_a_certificate_for_another_name_shows_both_names() -> None:
@@ -139,7 +149,8 @@ def test_an_authority_that_nobody_can_describe_is_named_as_none() -> None:
 
 
 def test_a_certificate_without_names_is_described_as_such() -> None:
-    found = described(x509.load_pem_x509_certificate(self_signed("me").certificate))
+    found = described(ssl.PEM_cert_to_DER_cert(self_signed("me").certificate.decode()))
+    assert found is not None
     assert found.names == ()
     assert "issued by 'CN=me', for no name, SHA-256 " in str(found)
 

@@ -215,6 +215,7 @@ NOT_OURS = "the request's key is not ECDSA on P-256 or P-384"
         pytest.param(b"", "the request is empty", id="empty"),
         pytest.param(b"\n \n", "the request is empty", id="blank"),
         pytest.param(b"x" * (16 * 1024 + 1), "the request is larger than 16 KiB", id="too large"),
+        pytest.param(b"x" * (1 << 20), "the request is larger than 16 KiB", id="a megabyte"),
         pytest.param(b"hello", "the request: line 1 is neither PEM nor a comment", id="not PEM"),
         pytest.param(csr(new_key()) * 2, "the request has 2 PEM blocks, expected one", id="two"),
         pytest.param(

@@ -1,109 +1,137 @@
-"""``make sim``: play many schedules of faults, on all cores, and show the first that fails.
+"""``make sim``: play many schedules of faults, on all cores, and show the first that fail.
 
-A seed makes a schedule, and the same seed makes the same one again: ``--first SEED --seeds 1``.
+A seed makes a schedule, and the same seed makes the same one again: ``--first SEED --seeds 1``, or
+``show SEED`` for its timeline. ``mutations`` builds bugs in, one by one, and counts the schedules
+until each is noticed.
 """
 
 import argparse
-import asyncio
-import signal
+import os
 import sys
 import time
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from random import Random
-from traceback import format_exception
-from types import FrameType
 
-from tests.sim.reflection import FAULTS, Step, play, schedule
-from tests.support.virtual import VirtualLoop
+from tests.sim import states
+from tests.sim.kept import FOLDER, stories, written
+from tests.sim.mutations import BUGS, built_in
+from tests.sim.play import Story, story
+from tests.sim.running import BATCH, Sum, many, played, prepare, with_fixed_hashes
+from tests.sim.seeking import seek
+from tests.sim.shrink import shortest
 
-
-class Spinning(BaseException):
-    """Virtual time stands still while the processor does not."""
-
-
-BATCH = 20
-LONGEST = 60  # seconds of real time: a schedule takes a fraction of one, unless something spins
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    seed: int
-    steps: list[Step]
-    error: str
+SHOWN = 3  # failures that are looked at more closely
+LINES = 60  # of a timeline
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="how many schedules (200)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (all cores)")
+    commands = parser.add_subparsers(dest="command")
+    show = commands.add_parser("show", help="play one seed and print what happens")
+    show.add_argument("seed")
+    show.add_argument("--bug", default="", help="with a bug built in")
+    show.add_argument("--keep", default="", help="keep the shortest that fails, under this name")
+    commands.add_parser("kept", help="play all schedules that are kept")
+    bugs = commands.add_parser("mutations", help="how many schedules each built-in bug takes")
+    bugs.add_argument("--limit", type=int, default=2000, help="schedules for one bug (2000)")
+    bugs.add_argument("--only", default="", help="bugs with this in their names")
     arguments = parser.parse_args()
-    seeds = range(arguments.first, arguments.first + arguments.seeds)
-    started = time.monotonic()
-    failures: list[Failure] = []
-    injected: Counter[str] = Counter()
-    with ProcessPoolExecutor() as pool:
-        batches = [seeds[at : at + BATCH] for at in range(0, len(seeds), BATCH)]
-        for number, (found, seen) in enumerate(pool.map(_batch, batches), 1):
-            failures += found
-            injected += seen
-            if number % 10 == 0 or number == len(batches):
-                _say(f"{min(number * BATCH, len(seeds))} of {len(seeds)} schedules played")
-    for failure in failures[:3]:
-        _say(f"seed {failure.seed}: {failure.error}")
-        for step in failure.steps:
-            _say(f"    {step}")
-    faults = ", ".join(f"{name} {count}" for name, count in sorted(injected.items()))
-    _say(f"faults injected: {faults}")
-    _say(f"in {time.monotonic() - started:.0f} s")
-    _say(f"{len(seeds) - len(failures)} passed, {len(failures)} failed")
-    return 1 if failures else 0
+    with_fixed_hashes()
+    match arguments.command:
+        case "show":
+            return _show(arguments.seed, arguments.bug, arguments.keep)
+        case "kept":
+            return _kept()
+        case "mutations":
+            return _mutations(arguments.limit, arguments.only, arguments.workers)
+        case _:
+            seeds = range(arguments.first, arguments.first + arguments.seeds)
+            return _many(seeds, arguments.workers)
 
 
-def _batch(seeds: range) -> tuple[list[Failure], Counter[str]]:
-    failures: list[Failure] = []
-    injected: Counter[str] = Counter()
-    for seed in seeds:
-        random = Random(seed)
-        steps = schedule(random)
-        injected.update(name for action, name, _ in steps if action == "fault" and name in FAULTS)
-        error = _played(steps, seed, streaming=random.random() < 0.5)
-        if error:
-            failures.append(Failure(seed, _shortest(steps, seed), error))
-    return failures, injected
+def _many(seeds: range, workers: int) -> int:
+    began, total = time.monotonic(), Sum()
+    for number, found in enumerate(many(seeds, workers), 1):
+        total.add(found)
+        if number % (500 // BATCH) == 0:
+            passed = time.monotonic() - began
+            _say(
+                f"{total.played} of {len(seeds)} schedules played in {passed:.0f} s, "
+                f"{len(total.failures)} failed"
+            )
+    for failure in total.failures[:SHOWN]:
+        _say(f"seed {failure.seed}: {failure.wrong}")
+        _explain(story(failure.seed), failure.rule)
+    for failure in total.failures[SHOWN:]:
+        _say(f"seed {failure.seed}: {failure.wrong.splitlines()[0]}")
+    _say("faults injected: " + ", ".join(f"{n} {c}" for n, c in sorted(total.injected.items())))
+    reachable = len(total.injected) * len(states.every())
+    _say(
+        f"coverage: {len(total.pairs)} pairs of a fault and a controller's state, "
+        f"of {len(total.injected)} x {len(states.every())} = {reachable}"
+    )
+    passed = time.monotonic() - began
+    _say(f"{total.seconds / 3600:.0f} hours of virtual time, {total.writes} writes")
+    _say(f"in {passed:.0f} s, {workers} processes: {passed * workers / total.played:.3f} s each")
+    _say(f"{total.played - len(total.failures)} passed, {len(total.failures)} failed")
+    return 1 if total.failures else 0
 
 
-def _played(steps: list[Step], seed: int, *, streaming: bool) -> str:
-    """Play one schedule; return what was wrong in the end, or nothing."""
-    wrong = ""
-    signal.signal(signal.SIGALRM, _spinning)
-    signal.alarm(LONGEST)
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        try:
-            runner.run(play(steps, seed=seed, streaming=streaming))
-        except* Spinning:
-            wrong = f"not over after {LONGEST} s of real time: something spins"
-        except* BaseException as group:  # noqa: BLE001  # whatever it is, its seed is named
-            wrong = "".join(format_exception(group))
-    signal.alarm(0)
-    return wrong
+def _explain(told: Story, rule: str, bug: str = "") -> Story:
+    """Print the shortest schedule found, and what happens in it; return it."""
+    prepare()
+    with built_in(bug):
+        short = shortest(told, played, rule)
+        outcome = played(short, lines=True)
+    _say(f"the shortest schedule found, {len(short.steps)} of {len(told.steps)} steps:")
+    _say(written(short))
+    _say(f"what happens in it (the last {LINES} lines):")
+    for line in outcome.lines[-LINES:]:
+        _say(f"    {line[:200]}")
+    return short
 
 
-def _spinning(_number: int, _frame: FrameType | None) -> None:
-    raise Spinning
+def _kept() -> int:
+    prepare()
+    failed = 0
+    for name, told in stories().items():
+        wrong = played(told).wrong
+        failed += bool(wrong)
+        _say(f"{name}: {wrong or 'passes'}")
+    _say(f"{len(stories()) - failed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
-def _shortest(steps: list[Step], seed: int) -> list[Step]:
-    """Leave out every step without which it still fails."""
-    at = 0
-    while at < len(steps):
-        without = steps[:at] + steps[at + 1 :]
-        if any(_played(without, seed, streaming=streaming) for streaming in (True, False)):
-            steps = without
+def _show(seed: str, bug: str, keep: str) -> int:
+    prepare()
+    told = story(seed)
+    with built_in(bug):
+        outcome = played(told, lines=True)
+    for line in outcome.lines:
+        _say(line)
+    _say(outcome.wrong or "nothing is wrong")
+    if outcome.wrong and keep:
+        short = _explain(told, outcome.rule, bug)
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / f"{keep}.jsonl").write_text(written(short))
+    return 1 if outcome.wrong else 0
+
+
+def _mutations(limit: int, only: str, workers: int) -> int:
+    survivors = []
+    for bug in (name for name in BUGS if only in name):
+        began = time.monotonic()
+        found = seek(bug, limit, workers)
+        took = f"{time.monotonic() - began:.0f} s"
+        if found.failure is None:
+            survivors.append(bug)
+            _say(f"{bug:40} SURVIVES {found.played} schedules ({took})")
         else:
-            at += 1
-    return steps
+            rule, seed = found.failure.rule, found.failure.seed
+            _say(f"{bug:40} {found.played:5} schedules, by {rule} (seed {seed}, {took})")
+    _say(f"{len(BUGS) - len(survivors)} of {len(BUGS)} bugs caught" if not only else "")
+    return 1 if survivors else 0
 
 
 def _say(text: str) -> None:

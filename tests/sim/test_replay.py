@@ -1,11 +1,18 @@
-"""Schedules that once found a bug, played again for ever."""
+"""Schedules that once found a bug, played again for ever; and that the simulation finds any."""
 
 import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from tests.sim.reflection import play, schedule
+from tests.sim import kept
+from tests.sim.play import play, story
+from tests.sim.reflection import play as reflect
+from tests.sim.reflection import schedule
 from tests.support.virtual import VirtualLoop
 
 
@@ -19,4 +26,51 @@ def test_a_schedule_that_failed_once_passes_now(seed: int) -> None:
     random = Random(seed)
     steps = schedule(random)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(play(steps, seed=seed, streaming=random.random() < 0.5))
+        runner.run(reflect(steps, seed=seed, streaming=random.random() < 0.5))
+
+
+def sim(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command, in a process whose sets of words have one order."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.sim", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+    )
+
+
+def test_schedules_that_are_kept_pass() -> None:
+    done = sim("kept")
+    assert done.returncode == 0, done.stdout
+    assert f"{len(kept.stories())} passed, 0 failed" in done.stdout
+
+
+def test_a_few_schedules_pass_and_say_what_was_in_them() -> None:
+    done = sim("--seeds", "12", "--workers", "1")
+    assert done.returncode == 0, done.stdout
+    assert "12 passed, 0 failed" in done.stdout
+    assert "faults injected: " in done.stdout
+
+
+@pytest.mark.parametrize("bug", ["ownership not checked", "user's edits are left"])
+def test_a_bug_that_is_built_in_is_found(bug: str) -> None:
+    done = sim("--workers", "1", "mutations", "--only", bug, "--limit", "120")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "schedules, by " in done.stdout
+
+
+def test_the_same_seed_is_the_same_play() -> None:
+    told = story("3")
+    once, again = (play(told, lines=True) for _ in range(2))
+    assert once.lines
+    assert once.lines == again.lines
+    assert once.wrong == again.wrong == ""
+    assert play(replace(told, seed="another"), lines=True).lines != once.lines
+
+
+def test_a_story_is_written_down_and_read_again() -> None:
+    for seed in range(40):
+        told = story(str(seed))
+        assert kept.read(kept.written(told)) == told

@@ -17,7 +17,7 @@ from isthmus.xds.snapshot import snapshot
 from tests.support.servers import Talk
 from tests.support.waiting import until
 from tests.xds import crossing
-from tests.xds.crossing import CURL_ID, NET, Crossing, call, pod
+from tests.xds.crossing import CURL, CURL_ID, NET, Crossing, call, pod
 from tests.xds.routes import outbound
 from tests.xds.test_session_model import World, assert_arrived
 
@@ -69,10 +69,13 @@ async def test_a_request_waits_until_its_caller_is_known(both: Crossing) -> None
         assert server.connections == 0
         async with known(both, address, "default/curl"):
             answer = await asked
+        async with call("web") as other:
+            at_once = await other.ask(REQUEST)
     assert answer.startswith("HTTP/1.1 200 ")
     assert answer.count(f"URI={CURL_ID}") == 1
-    assert f"x-forwarded-for: {address}\r\n" in answer
     assert "isthmus-" not in answer
+    # Neither the pod nor the caller can tell that it has waited.
+    assert lines(answer.replace(address, CURL)) == lines(at_once)
 
 
 async def test_a_body_of_any_length_arrives_whole_and_once(both: Crossing) -> None:
@@ -180,6 +183,12 @@ def test_a_link_that_ends_takes_its_rooms_along() -> None:
     world.settle()
     assert_arrived(world)
     assert not any(world.envoy.taken.values())
+
+
+def lines(answer: str) -> list[str]:
+    """All that was said, but for when it was and how long it is."""
+    apart = ("date: ", "content-length: ")
+    return sorted(one for one in answer.splitlines() if not one.startswith(apart))
 
 
 async def status(address: str) -> str:

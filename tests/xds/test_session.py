@@ -201,6 +201,16 @@ def test_a_cluster_stays_as_long_as_nobody_has_seen_the_scopes_of_a_listener() -
     assert stream.settle() == [(SCOPED_ROUTES, {}, ("web",)), (CLUSTER, {}, ("web",))]
 
 
+def test_a_cluster_stays_as_long_as_scopes_may_be_left_of_a_listener_that_is_gone() -> None:
+    """The next one would use them, until it is told of others."""
+    comes = listener("80", "1", Reference(SCOPED_ROUTES, "*"))
+    stream = Stream(comes, clusters={"web": "1"})
+    assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
+    stream.settle()
+    stream.ask(SCOPED_ROUTES, versions={"web": "1"})
+    assert stream.settle() == [(SCOPED_ROUTES, {}, ("web",)), (CLUSTER, {}, ("web",))]
+
+
 def test_a_cluster_stays_until_the_listener_without_it_is_acknowledged() -> None:
     stream = Stream(cluster("web"), listener("80", "1", WEB))
     stream.settle()
@@ -290,6 +300,18 @@ def test_a_stale_answer_changes_nothing() -> None:
         assert stream.session.receive(Asked(type_url=CLUSTER, nonce=nonce, error="no")) == []
     assert stream.session.acknowledged(CLUSTER, "web") is None
     stream.settle()
+    assert stream.session.acknowledged(CLUSTER, "web") == "1"
+
+
+def test_a_flood_of_answers_is_answered_by_nothing() -> None:
+    """Neither what was answered already nor what was never said makes anything happen."""
+    stream = Stream(cluster("web"), listener("l"))
+    stream.settle()
+    for number in range(20_000):
+        nonce, error = str(number % 7), "no" if number % 2 else None
+        assert stream.session.receive(Asked(type_url=CLUSTER, nonce=nonce, error=error)) == []
+    assert stream.session.pending == 0
+    assert stream.session.refused == {}
     assert stream.session.acknowledged(CLUSTER, "web") == "1"
 
 

@@ -168,10 +168,17 @@ class Envoy:
         await asyncio.wait({ended}, timeout=GRACE)
 
     async def _connected(self) -> int:
-        """Return how many connections of callers are open; others are nobody's."""
         text = await self.admin.get(r"/stats?filter=^listener\..*\.downstream_cx_active$")
-        counts = (line.partition(": ") for line in text.splitlines())
+        return open_connections(text)
+
+
+def open_connections(stats: str) -> int:
+    """Return how many connections of callers Envoy counts; others are nobody's."""
+    counts = (line.partition(": ") for line in stats.splitlines())
+    try:
         return sum(int(value) for name, _, value in counts if not _is_internal(name))
+    except ValueError:
+        raise NoAnswer("Envoy: its statistics are no numbers") from None
 
 
 def program() -> Path:

@@ -11,8 +11,8 @@ from isthmus.model.errors import Permanent
 from isthmus.model.identities import Identity, parse
 from isthmus.model.times import second_time
 from isthmus.pki import pem
-from isthmus.pki.facts import facts
-from isthmus.pki.keys import DAMAGED, Pair, is_our_curve
+from isthmus.pki.facts import DAMAGED, facts
+from isthmus.pki.keys import Pair, is_our_curve
 from isthmus.pki.shape import LEEWAY, POD, CannotIssue, blank, leaf_usage
 
 LIFETIME = timedelta(hours=24)

@@ -125,6 +125,22 @@ async def test_no_bookmark_comes_where_nothing_has_moved_on() -> None:
         assert await events.rest() == []
 
 
+async def test_a_bookmark_passes_over_nothing_that_came_while_a_slow_reader_was_told() -> None:
+    west = cluster()
+    client = talk(west)
+    async with client.watch(
+        CONFIG_MAPS,
+        resourceVersion=str(west.store.revision),
+        allowWatchBookmarks="true",
+        timeoutSeconds="150",
+    ) as events:
+        await client.create(CONFIG_MAPS, config("one"))
+        assert await events.next() == ("ADDED", "one")
+        await client.create(CONFIG_MAPS, config("two"))
+        await asyncio.sleep(70)  # the first bookmark is overdue when it reads on
+        assert await events.next() == ("ADDED", "two")
+
+
 async def test_the_end_of_the_initial_objects_is_marked() -> None:
     client = talk(cluster())
     async with client.watch(

@@ -18,7 +18,7 @@ from isthmus.cli.installing.ending import Ending
 from isthmus.cli.installing.removing import named
 from isthmus.cli.installing.trust import Chosen, Present
 from isthmus.cli.installing.wishes import Draft, Wish, drafted
-from isthmus.cli.progress import progress
+from isthmus.cli.progress import watched
 from isthmus.cli.trusting.trust import ToTerminal
 from isthmus.cli.where import Where
 from isthmus.install import keys
@@ -105,8 +105,7 @@ async def bring(client: Client, draft: Draft, say: Say, clock: Clock) -> Brought
     """Bring what was wished for into a cluster, beside what it has; tell ``say`` of each object."""
     namespace = draft.namespace
     # What is left of one that was just removed is nothing to build on.
-    waiting = Ending(client, clock, progress(sys.stderr), draft.wish.timeout)
-    await waiting.until_gone(namespace)
+    await Ending(client, clock, watched(sys.stderr), draft.wish.timeout).until_gone(namespace)
     shown = await installation.installed(client, namespace)
     await remembering.require_alone(client, namespace)
     remembered: Mapping[str, str] = {}

@@ -14,7 +14,7 @@ from isthmus.cli.installing import rights
 from isthmus.cli.installing.ending import PAUSE, Ending
 from isthmus.cli.installing.leaving import MADE, Farewell, Seen, decide
 from isthmus.cli.installing.removing import named, present, remove
-from isthmus.cli.progress import progress
+from isthmus.cli.progress import watched
 from isthmus.cli.where import Where
 from isthmus.install import possible
 from isthmus.install.everything import bare
@@ -87,7 +87,7 @@ async def _leave(where: Where, wish: Wish, say: Callable[[JsonObject], None]) ->
         farewell = decide(await _seen(client, wish.namespace), force=wish.force)
         if not wish.apply:
             return farewell
-        ending = Ending(client, SystemClock(), progress(sys.stderr), wish.timeout)
+        ending = Ending(client, SystemClock(), watched(sys.stderr), wish.timeout)
         await rights.check(client, farewell.goes, ("delete",))
         running = tuple(one for one in farewell.goes if one["kind"] == RUNNING)
         await _remove(client, running, say)

@@ -118,7 +118,7 @@ def _value(schema: JsonObject, path: str, text: str) -> Json:
 def _read_json(schema: JsonObject, path: str, text: str) -> Json:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         inner = next(iter(schema.get("properties") or ()), "")
         way = f"name one of its fields, as {path}.{inner}=..., or " if inner else ""
         raise BadSetting(f"{path}: {_quoted(text)} is not JSON; {way}write JSON") from None

@@ -27,10 +27,7 @@ async def control(config: Config, file: str | None, context: str | None) -> None
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    # Hardly anything here refers to itself: to search for it seldom is enough, and what is there by
-    # now lives as long as we do and need not be searched at all.
-    gc.set_threshold(50_000, 20, 100)
-    gc.freeze()
+    gc.freeze()  # what is there by now lives as long as we do, and need not be searched again
     try:
         await run(config, Outside(client=client, clock=clock), stop)
     finally:

@@ -5,8 +5,7 @@ The order in the request path is the API server's own, because who owns a field 
 the server decides; nobody owns it), then ``judged``. ``admit`` does all but the tracking.
 """
 
-import copy
-
+from isthmus.embedded.copying import copied
 from isthmus.embedded.kinds import metadata, refusals, shapes
 from isthmus.embedded.kinds.kind import Kind
 from isthmus.model.wire import JsonObject
@@ -33,7 +32,7 @@ def decoded(kind: Kind, obj: JsonObject) -> JsonObject:
             return shapes.decoded(kind.shape, obj)
         meta = obj.get("metadata")
         done = shapes.decoded("meta.ObjectMeta", {} if meta is None else meta)
-        return {**copy.deepcopy(obj), "metadata": done}
+        return {**copied(obj), "metadata": done}
     except shapes.Misshapen as error:
         where = f'{kind.name} in version "{kind.version}"'
         text = f"{where} cannot be handled as a {kind.name}: {error}"
@@ -42,7 +41,7 @@ def decoded(kind: Kind, obj: JsonObject) -> JsonObject:
 
 def prepared(kind: Kind, new: JsonObject, old: JsonObject | None) -> JsonObject:
     """A copy of ``new`` with what the server itself decides."""
-    done = copy.deepcopy(new)
+    done: JsonObject = copied(new)
     kind.prepare(done, old)
     return done
 

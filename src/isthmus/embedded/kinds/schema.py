@@ -3,10 +3,10 @@
 Judging values is :mod:`isthmus.embedded.kinds.schemarules`.
 """
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from isthmus.embedded.copying import copied
 from isthmus.embedded.kinds import shapes
 from isthmus.model.wire import Json, JsonObject
 
@@ -46,7 +46,7 @@ def _pruned_object(schema: JsonObject, value: JsonObject, *, whole: bool) -> Jso
         elif known is not None:
             done[name] = _pruned(known, member)
         elif schema.get(PRESERVE):
-            done[name] = copy.deepcopy(member)
+            done[name] = copied(member)
     return done
 
 
@@ -104,7 +104,7 @@ def fill(schema: JsonObject, value: Json) -> None:
             if value.get(name, member) is None and not member.get("nullable"):
                 del value[name]
             if name not in value and "default" in member:
-                value[name] = copy.deepcopy(member["default"])
+                value[name] = copied(member["default"])
         for name, inner in value.items():
             known = _member(schema, name)
             if known is not None:

@@ -11,7 +11,7 @@ import binascii
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
@@ -30,6 +30,7 @@ _EMPTY: Final[dict[str, Json]] = {
     "Quantity": "0",
     "bytes": "",
 }
+_TOP: Final = frozenset({"apiVersion", "kind"})
 _SCHEMA: Final = "crd.JSONSchemaProps"
 _OR: Final = {"SchemaOrBool": bool, "SchemaOrList": list}
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -57,9 +58,9 @@ class _Decoder:
     def struct(self, shape: str, value: Json, at: "_Place") -> JsonObject:
         if not isinstance(value, dict):
             raise at.mismatch(value, shape)
-        known = {one.name for one in _types()[shape]}
-        top = {"apiVersion", "kind"} if not at.path else set()
-        self.unknown += [at.inside(name) for name in value if name not in known | top]
+        known = _names(shape)
+        top = _TOP if not at.path else ()
+        self.unknown += [at.inside(name) for name in value if name not in known and name not in top]
         done = {
             name: self.value("string", value[name], at.member(shape, name))
             for name in ("kind", "apiVersion")
@@ -69,7 +70,10 @@ class _Decoder:
             given = value.get(one.name)
             if given is None and not one.always:
                 continue
-            result = self.value(one.shape, given, at.member(shape, one.name))
+            if one.shape == "string" and type(given) is str:
+                result: Json = given  # most are, and need no place for a sentence
+            else:
+                result = self.value(one.shape, given, at.member(shape, one.name))
             if one.always or not _is_empty(one.shape, result):
                 done[one.name] = result
         return done
@@ -100,6 +104,8 @@ class _Decoder:
             return None
         if not isinstance(value, dict):
             raise at.mismatch(value, shape)
+        if shape == "{}string" and all(type(item) is str for item in value.values()):
+            return dict(value)
         return {name: self.value(shape[2:], item, at) for name, item in value.items()}
 
 
@@ -160,6 +166,11 @@ def _types() -> dict[str, tuple[Field, ...]]:
         name: tuple(map(_field, fields))
         for name, *fields in (line.split() for line in text.splitlines())
     }
+
+
+@cache
+def _names(shape: str) -> frozenset[str]:
+    return frozenset(one.name for one in _types()[shape])
 
 
 def _field(text: str) -> Field:
@@ -225,6 +236,7 @@ def _bytes(value: str) -> str:
         raise Misshapen(f"illegal base64 data at input byte {at // 4 * 4}") from error
 
 
+@lru_cache(maxsize=4096)  # an object's times are decoded again at each of its changes
 def _time(value: str, *, micro: bool) -> str:
     layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
     match = _TIME.fullmatch(value)

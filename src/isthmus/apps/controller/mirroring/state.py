@@ -99,7 +99,11 @@ class State:
 
     def fold_namespaces(self, event: Event[Key, Namespace]) -> None:
         for change in self.namespaces.fold(event):
-            self._add(self.claims.in_namespace(change.key.name), Lane.BULK)
+            name = change.key.name
+            self._add(self.claims.in_namespace(name), Lane.BULK)
+            if change.before is None:
+                # As long as it was not seen, nothing was taken down in it.
+                self._add(self._held_in(name), Lane.BULK)
         self._show(Namespace, event)
 
     def fold_services(self, event: Event[Key, Service]) -> None:
@@ -296,6 +300,11 @@ class State:
         gone = self.claims.exports_of(uid) - target.admitted.exports.keys()
         names |= self._claimed(target, (*gone, *target.admitted.exports))
         self._settle(target, names, Lane.BULK)
+
+    def _held_in(self, namespace: str) -> set[Key]:
+        """Return the names in a namespace under which there is something of ours."""
+        names = {name for uid in self.targets for name in self.owned[uid] | self._sliced(uid)}
+        return {name for name in names if name.namespace == namespace}
 
     def _sliced(self, uid: str) -> set[Key]:
         """Return the names for which a link has slices here."""
