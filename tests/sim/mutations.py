@@ -389,20 +389,6 @@ def _missing_namespace_means_removal() -> Iterable[Patch]:
     yield plan, "_removal", removal
 
 
-def _slices_stay_with_anothers() -> Iterable[Patch]:
-    def removal(world: Any, key: Key) -> Iterator[Any]:
-        found: Namespace | None = world.namespaces.get(key.namespace)
-        if found is None or found.metadata.deletion_timestamp is not None:
-            return
-        observed = world.services.get(key)
-        for one in (*slices.own(world, key), *filter(None, (observed,))):
-            if contest.may_delete(world, one):
-                yield Delete(one)
-
-    yield plan, "_removal", removal
-    yield State, "_sliced", lambda *_: set()
-
-
 def _egress_believed_at_once() -> Iterable[Patch]:
     plain = Doubting._believed
 
@@ -462,7 +448,6 @@ BUGS: dict[str, Bug] = {
     "status retried without patience": _status_without_patience,
     "old reading torn down first": _torn_down_first,
     "missing namespace means removal": _missing_namespace_means_removal,
-    "slices stay with another's Service": _slices_stay_with_anothers,
     "one list of the egress is believed": _egress_believed_at_once,
     "conflict is success": _conflict_is_success,
     "user's edits are left": _edits_are_left,
