@@ -341,6 +341,16 @@ def test_what_a_refused_version_was_changed_back_to_is_sent_if_it_may_be_lost() 
     assert {"b": "1"} in sent_back
 
 
+def test_what_was_removed_beside_something_bad_is_sent_when_it_comes_back() -> None:
+    """Envoy refuses the response and has removed it all the same."""
+    stream = Stream(cluster("a"), cluster("b"))
+    stream.settle()
+    stream.publish(cluster("a", "2"))
+    stream.publish(cluster("a"), cluster("b"))
+    stream.answer("a is wrong")
+    assert {"b": "1"} in [one[1] for one in stream.settle()]
+
+
 @pytest.mark.parametrize("hint", ["it does not say which", "c7 is bad"])
 def test_the_bad_one_of_many_is_found_and_the_others_live(hint: str) -> None:
     stream = Stream(*(cluster(f"c{number}") for number in range(32)))

@@ -22,7 +22,7 @@ from isthmus.model.errors import Permanent
 from isthmus.xds.references import ALL, Reference, families
 from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SCOPED_ROUTES, SECRET
 from isthmus.xds.snapshot import Entry, Snapshot
-from isthmus.xds.topic import WILDCARD, Flight, Held, Refusal, Topic, apart
+from isthmus.xds.topic import REMOVED, WILDCARD, Flight, Held, Refusal, Topic, apart
 
 ORDER = (CLUSTER, ENDPOINTS, SECRET, LISTENER, SCOPED_ROUTES, ROUTES)
 ASKED_FOR = frozenset((ENDPOINTS, SECRET, ROUTES))  # by name, by whatever needs them
@@ -194,6 +194,8 @@ class Session:
                     self._release(type_url, entry.needs)
                 else:
                     topic.doubted.setdefault(name, []).append(Held(version, entry.needs))
+            elif len(flight.entries) > 1 and topic.has(name):
+                topic.doubted.setdefault(name, []).append(REMOVED)  # or not
             self._look(type_url, topic, name)
 
     def _settle(self, type_url: str, topic: Topic, name: str, version: str) -> None:

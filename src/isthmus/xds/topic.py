@@ -18,6 +18,9 @@ class Held(NamedTuple):
     needs: frozenset[Reference] | None
 
 
+REMOVED = Held("", frozenset())  # what is left of a resource that may be gone
+
+
 class Refusal(NamedTuple):
     """What the proxy said about one version of one resource; "" is the version of a removal."""
 
