@@ -12,8 +12,8 @@ from isthmus.catalogue.following import Door
 from isthmus.embedded.faults import effects
 from isthmus.embedded.faults.rules import Effect, Matches
 from isthmus.kube.transport import Request
-from tests.apps.clusters import LINKS, SLICES, Air, controlling, settled
-from tests.apps.test_mirroring import mirror_writes, mirrored, pair, readiness, web
+from tests.apps.clusters import LINKS, SERVICES, SLICES, Air, controlling, settled
+from tests.apps.test_mirroring import mirror_writes, mirrored, pair, readiness, watches, web
 from tests.support.waiting import until
 
 TEN_MINUTES = 600.0
@@ -121,6 +121,29 @@ async def test_what_could_not_go_for_want_of_its_namespace_goes_when_that_is_see
         lie.times = 0
         await until(lambda: east.get(LINKS, "west"), lambda found: found is None, within=900)
         assert await east.mirrors() == []
+
+
+def about_egress(request: Request) -> bool:
+    return "isthmus-egress" in dict(request.query).get("labelSelector", "")
+
+
+async def test_no_mirror_goes_dark_because_a_list_lacks_the_egress() -> None:
+    east, west = await pair(*web(2))
+    faults = east.cluster.faults
+    async with controlling(east, [west]) as running:
+        await settled(east, mirrored(2))
+        running.writes.clear()
+        lists = is_local_list("endpointslices")
+        faults.add(effects.empty_list(), lambda one: lists(one) and about_egress(one), times=1)
+        faults.add(effects.failing(410), lambda one: watches(one) and about_egress(one), times=1)
+        faults.disconnect()
+        await asyncio.sleep(30)
+        await west.edit(SERVICES, "web-0", {"spec": {"ports": [{"name": "http", "port": 81}]}})
+        await asyncio.sleep(30)
+        assert await readiness(east, "web-0-west") == [True, True]
+        assert await readiness(east, "web-1-west") == [True, True]
+        await asyncio.sleep(900)
+        assert await readiness(east, "web-0-west") == [True, True]
 
 
 class Counting(Air):

@@ -78,20 +78,20 @@ class Life:
         """Yield when others like this one are to die.
 
         In between two writes it makes no difference to anybody when that is: a process that is
-        killed there leaves what it has written so far. Whoever wants to see that may ask for all.
+        killed there leaves what it has written so far. Whoever wants to see that may ask for all;
+        one who asks the same again, having written nothing since, is killed at the first time only.
         One request can be stuck while others go on only where there are ``many_at_once``.
         """
-        first = True
+        first, since = True, set[Asked]()
         for number, one in enumerate(self.asked):
-            fates = [Fate.UNSENT, Fate.UNANSWERED]
-            if not fully:
-                is_renewal = one.is_lease and one.method == "PUT"
-                fates = fates[0 if first else 1 :] if one.is_write and not is_renewal else []
-                first = first and not fates
-            if fates and many_at_once:
-                fates.append(Fate.STUCK)
-            for fate in fates:
+            changes = one.is_write and not (one.is_lease and one.method == "PUT")
+            if not changes and (not fully or one in since):
+                continue
+            since = set() if changes else since | {one}
+            fates = list(Fate) if many_at_once else [Fate.UNSENT, Fate.UNANSWERED]
+            for fate in fates if fully or first else fates[1:]:
                 yield Moment(number, fate, str(one))
+            first = first and not changes
 
     def is_due(self, number: int, *fates: Fate) -> bool:
         return self.end is not None and self.end.number == number and self.end.fate in fates

@@ -149,18 +149,24 @@ def _path(body: JsonObject) -> str:
     return f"{root}{'/namespaces/default' if kind.namespaced else ''}/{kind.plural}"
 
 
+TOO_DEEP = "json: exceeded max depth"
 HEAD = b'{"apiVersion":"contract.example.org/v1","kind":"Gadget","metadata":{"name":"a"},"spec":'
 
 
 @pytest.mark.parametrize(
-    "media, spec",
+    "media, spec, complaint",
     [
-        pytest.param("application/json", b'{"free":' * 100_000, id="without an end"),
-        pytest.param("application/json", b'{"free":' * 900 + b"1" + b"}" * 900, id="deep"),
-        pytest.param("application/yaml", b"&a {port: 1, free: *a}", id="containing itself"),
+        pytest.param("application/json", b'{"free":' * 100_000, TOO_DEEP, id="without an end"),
+        pytest.param(
+            "application/json",
+            b'{"free":' * 900 + b"1" + b"}" * 900,
+            "the object is nested too deeply",
+            id="deep",
+        ),
+        pytest.param("application/yaml", b"&a {port: 1, free: *a}", TOO_DEEP, id="itself"),
     ],
 )
-async def test_a_bottomless_body_is_refused(media: str, spec: bytes) -> None:
+async def test_a_bottomless_body_is_refused(media: str, spec: bytes, complaint: str) -> None:
     transport = cluster().transport()
     create = Request(method="POST", path=DEFINITIONS, body=json.dumps(definition()).encode())
     async with transport.send(create) as response:
@@ -169,10 +175,8 @@ async def test_a_bottomless_body_is_refused(media: str, spec: bytes) -> None:
     sent = Request(method="POST", path=GADGETS, headers=headers, body=HEAD + spec + b"}")
     async with transport.send(sent) as response:
         raw = b"".join([chunk async for chunk in response.chunks()])
-        assert (response.status, json.loads(raw)["message"]) == (
-            400,
-            "the object is nested too deeply",
-        )
+        assert response.status == 400
+        assert complaint in json.loads(raw)["message"]
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -100,6 +100,7 @@ SERVERS = Part(
                 "apps/test_mirroring.py::test_an_empty_list_deletes_nothing",
                 "apps/test_endpoints_held.py::test_an_empty_list_of_slices_takes_no_endpoint_away",
                 "apps/test_doubting.py::test_one_empty_list_ends_nothing_that_a_gateway_serves",
+                "apps/test_catalogue_hostile.py::test_one_lie_is_not_enough_for_a_mass_deletion",
             ),
         ),
         Row(
@@ -176,6 +177,8 @@ SERVERS = Part(
                 "kube/test_watch.py::test_what_is_no_event_is_refused",
                 "kube/test_watch.py::test_a_stream_that_ends_within_a_line_has_broken_off",
                 "kube/test_http.py::test_a_line_of_a_hundred_megabytes_is_given_up",
+                "apps/test_catalogue_hostile.py"
+                "::test_a_catalogue_that_makes_no_sense_takes_nothing_away",
                 "kube/test_client.py::test_a_list_that_is_too_large_is_given_up",
                 "kube/test_reflector.py::test_an_endless_initial_state_does_not_fill_the_memory",
                 "fuzz/test_targets.py::test_what_is_kept_does_no_harm[watch-of-the-api]",

@@ -19,7 +19,7 @@ def test_a_time_that_is_none_is_refused(text: str) -> None:
         parsed(text)
 
 
-@pytest.mark.parametrize("text", ["9" * 400 + "s", "9" * 5000 + "h"])
+@pytest.mark.parametrize("text", ["9" * 308 + "h", "9" * 400 + "s", "9" * 5000 + "h"])
 def test_a_duration_without_end_is_none(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         seconds(text)

@@ -15,6 +15,7 @@ class Known:
 
     spec: JsonObject
     name: str
+    another_since: float = -1000.0  # when it came to want mirrors of another kind
     wanted: dict[Name, tuple[Claim, ...]] = field(default_factory=dict)
     since: dict[tuple[Name, str], float] = field(default_factory=dict)
     lit: dict[tuple[Name, str], float] = field(default_factory=dict)
@@ -46,11 +47,17 @@ class Truth:
                 self._look(known, link, target)
             elif _kind(known.spec) != _kind(link["spec"]):
                 known.since = dict.fromkeys(known.since, self.now())
+            if _kind(known.spec) != _kind(link["spec"]):
+                known.another_since = self.now()
             known.spec = link["spec"]
 
     def _look(self, known: Known, link: JsonObject, target: Site) -> None:
         grants = target.objects(GRANTS) if link["spec"]["via"] == "gateway" else None
-        found = contract.wanted(link, target.objects(SERVICES), target.objects(SLICES), grants)
+        services, slices = target.objects(SERVICES), target.objects(SLICES)
+        found = contract.wanted(link, services, slices, grants)
+        for claims in contract.wanted(link, services, slices, None).values():
+            for one in claims:  # what is not granted any more may have been, a moment ago
+                known.uids.setdefault(one.stands_for, set()).add(one.uid)
         since: dict[tuple[Name, str], float] = {}
         lit: dict[tuple[Name, str], float] = {}
         before = {
@@ -62,7 +69,6 @@ class Truth:
         for name, claims in found.items():
             for one in claims:
                 key = name, one.stands_for
-                known.uids.setdefault(one.stands_for, set()).add(one.uid)
                 kept = same and before.get(key) == (one.shape, len(claims))
                 since[key] = known.since.get(key, self.now()) if kept else self.now()
                 if one.ready and all(ready for _, ready in one.named):
@@ -85,8 +91,11 @@ class Truth:
         return None if here is None or way is None else max(here, way)
 
     def is_envoy(self, one: JsonObject) -> bool:
+        """Whether it has to lead to the egress: the link says so, and has for a while."""
         known = self.links.get(contract.annotation(one, contract.LINK_UID))
-        return known is not None and known.spec.get("dataPlane", "envoy") == "envoy"
+        if known is None or self.now() - known.another_since < 60:
+            return False
+        return bool(known.spec.get("dataPlane", "envoy") == "envoy")
 
     def origin_problem(self, mirror: JsonObject) -> str:
         """What is wrong with whom a mirror says it stands for; nothing, if it is right."""

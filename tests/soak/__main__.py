@@ -17,6 +17,7 @@ from random import Random
 
 from tests.soak.churn import Clusters, clusters
 from tests.soak.measuring import MEASURES, Measured, controller, table
+from tests.soak.slopes import TooFew
 
 LEAST = 1000  # restarts of links
 SPOKEN = 60.0  # seconds between two lines
@@ -70,7 +71,11 @@ def _judge(measured: list[Measured], seconds: float) -> int:
     restarts = measured[-1].restarts if measured else 0
     rounds = len(measured)
     _say(f"\n{restarts} restarts of links in {rounds} rounds and {seconds / 60:.0f} minutes")
-    lines, leaks = table(measured)
+    try:
+        lines, leaks = table(measured)
+    except TooFew as error:
+        _say(f"no verdict: {error}")
+        return 1
     for line in lines:
         _say(line)
     for name, slope in leaks:

@@ -13,10 +13,12 @@ from typing import NamedTuple
 import yaml
 
 from isthmus.model.wire import JsonObject
+from isthmus.runtime.children import end
 from tests.apps.test_real import free_port, page
 from tests.soak.slopes import Slope, slope
 
 ISTHMUS = Path(sys.executable).with_name("isthmus")
+GRACE = 10.0  # seconds for it to end
 TASKS = re.compile(r"^isthmus_tasks (\S+)$", re.MULTILINE)
 
 
@@ -76,7 +78,8 @@ async def controller(kubeconfig: JsonObject, folder: Path) -> AsyncIterator[Proc
     config.write_text(yaml.safe_dump(kubeconfig))
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
-            str(ISTHMUS),
+            sys.executable,
+            *("-m", "isthmus.envoy.leash", str(os.getpid()), str(ISTHMUS)),
             *("controller", "--kubeconfig", str(config), "--cluster-name", "east"),
             *("--allow-loopback", "--address", "127.0.0.1", "--admin-port", str(port)),
             *("--sign-port", "0", "--ads-port", "0", "--log-level", "warning"),
@@ -85,9 +88,7 @@ async def controller(kubeconfig: JsonObject, folder: Path) -> AsyncIterator[Proc
     try:
         yield Process(process, port, log)
     finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+        await end(process, GRACE)
 
 
 def table(measured: Sequence[Measured]) -> tuple[list[str], list[tuple[str, Slope]]]:

@@ -8,6 +8,10 @@ WARM_UP = 0.25  # of the samples: caches fill, and the allocator learns how much
 SURE = 4.0  # standard errors by which a slope must differ from none
 
 
+class TooFew(ValueError):
+    """A line can be laid through anything, and would say nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slope:
     """How something grows with every restart, and how far that may be chance."""
@@ -32,7 +36,7 @@ def slope(samples: Sequence[tuple[float, float]]) -> Slope:
     """Fit a line to (restarts, value); at least a handful are needed after the warm-up."""
     kept = samples[int(len(samples) * WARM_UP) :]
     if len(kept) < 5:
-        raise ValueError(f"{len(samples)} samples are too few to tell growth from noise")
+        raise TooFew(f"{len(samples)} samples are too few to tell growth from noise")
     count = len(kept)
     mean_x, mean_y = (sum(each) / count for each in zip(*kept, strict=True))
     spread = sum((x - mean_x) ** 2 for x, _ in kept)

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tests.soak.slopes import slope
+from tests.soak.slopes import TooFew, slope
 
 
 def measured(per_thousand: float, noise: float, count: int = 200) -> list[tuple[float, float]]:
@@ -36,5 +36,5 @@ def test_what_grows_only_at_first_is_no_leak() -> None:
 
 
 def test_too_little_is_no_verdict() -> None:
-    with pytest.raises(ValueError, match="too few"):
+    with pytest.raises(TooFew, match="too few"):
         slope(measured(0, 0, count=5))

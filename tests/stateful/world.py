@@ -1,7 +1,7 @@
 """A source, a target that is read by its API and one that is read by its catalogue; and users."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -174,16 +174,20 @@ class World:
 
     # What is there.
 
-    async def settled(self, is_right: Callable[[Mirrors, Refusals], bool]) -> None:
+    async def settled(self, is_right: Callable[[Mirrors, Refusals], bool], links: Set[str]) -> None:
         """Wait until all is as it should be; then nobody may write any more."""
         for _ in range(LOOKS):
-            if is_right(await self.mirrors(), await self.refusals()):
+            if is_right(await self.mirrors(), await self.refusals()) and await self._linked(links):
                 break
             await asyncio.sleep(BETWEEN)
+        assert await self._linked(links), f"there should be no links but {sorted(links)}"
         assert self.running is not None
         before = len(self._mirroring())
         await asyncio.sleep(QUIET)
         assert self._mirroring()[before:] == [], "a settled world was written to"
+
+    async def _linked(self, links: Set[str]) -> bool:
+        return {one["metadata"]["name"] for one in await self.east.all(LINKS)} == links
 
     def _mirroring(self) -> list[str]:
         assert self.running is not None

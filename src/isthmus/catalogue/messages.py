@@ -15,7 +15,7 @@ from isthmus.core.offer import Offer
 from isthmus.model.exports import Export, Refused
 from isthmus.model.objects import Key, Value
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 
 VERSION = 1
 HEARTBEAT = 10.0  # seconds of silence after which the server says that it is there

@@ -13,7 +13,8 @@ from isthmus.kube.errors import Garbled
 from isthmus.kube.resources import Resource
 from isthmus.model.objects import Key, Metadata
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import UNREADABLE, Json, JsonObject
+from isthmus.model.unreadable import UNREADABLE
+from isthmus.model.wire import Json, JsonObject
 
 T = TypeVar("T")
 

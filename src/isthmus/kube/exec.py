@@ -24,7 +24,8 @@ from isthmus.kube.errors import BadConfig
 from isthmus.kube.pem import check_pair
 from isthmus.kube.plugin import Plugin
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import UNREADABLE, JsonObject
+from isthmus.model.unreadable import UNREADABLE
+from isthmus.model.wire import JsonObject
 from isthmus.runtime.clock import Clock
 
 PATIENCE = 60.0  # seconds for a plugin that runs on its own

@@ -27,7 +27,7 @@ from isthmus.kube.errors import (
 )
 from isthmus.model.errors import IsthmusError
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 
 LONGEST_PAUSE = 60.0  # seconds; a server that wishes for more is asked again after this
 LONGEST_QUOTE = 300  # characters of a server's own message

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from math import isfinite
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 DURATION = re.compile(r"(?:[0-9]+(?:ms|s|m|h))+")
@@ -37,7 +38,7 @@ def seconds(text: str) -> float:
     """Return how long a duration such as "1m30s" is; raise ValueError if it is none."""
     if not DURATION.fullmatch(text):
         raise ValueError("not a duration")
-    try:
-        return sum(int(number) * UNITS[unit] for number, unit in PART.findall(text))
-    except OverflowError:
-        raise ValueError("a duration without end") from None
+    found = sum(float(number) * UNITS[unit] for number, unit in PART.findall(text))
+    if not isfinite(found):
+        raise ValueError("a duration without end")
+    return found

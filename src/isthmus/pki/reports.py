@@ -14,7 +14,7 @@ import msgspec
 from isthmus.model.errors import Permanent
 from isthmus.model.objects import Value
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 from isthmus.pki.seen import Report
 
 _LONGEST = 200  # characters of why a text cannot be read

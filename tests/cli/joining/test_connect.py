@@ -278,10 +278,10 @@ async def test_mistakes_are_named(tmp_path: Path, capsys: Printed) -> None:
             ("connect --from east", 2, "Missing option '--to'"),
             ("connect --from east --to north", 1, "isthmus: north: "),
             ("connect --from east --to west --to-name north", 1, "west: --to-name says 'north', b"),
-            ("connect --from east --to west --set a=b", 1, "there is no field 'a'"),
+            ("connect --from east --to west --set a=b", 2, "there is no field 'a'"),
             (
                 "connect --from east --to west --to-service a",
-                1,
+                2,
                 "a is not written as namespace/nam",
             ),
             ("connect --from east --to west --timeout 1", 2, "not a duration such as 30s or 2m"),

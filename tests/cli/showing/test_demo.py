@@ -176,5 +176,5 @@ def test_the_demo_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("pod", ["curl", "east/", "east/a/b/c", "east/Curl", "/curl"])
 def test_a_command_needs_a_pod(pod: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["demo", "exec", pod, "--", "curl", "http://web"]) == 1
+    assert main.run(["demo", "exec", pod, "--", "curl", "http://web"]) == 2
     assert "name a pod by its cluster and its name" in capsys.readouterr().err

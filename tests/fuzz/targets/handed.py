@@ -12,7 +12,7 @@ from isthmus.install.documents import BadValue
 from isthmus.model import yamls
 from isthmus.model.links import Link
 from isthmus.model.pages import Probe, Proxies
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 from isthmus.model.yamls import BadYaml, Taken
 from tests.fuzz.target import refusing, target, text_of
 

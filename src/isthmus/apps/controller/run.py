@@ -93,6 +93,8 @@ class Controller:
         self.grants = self._guard(GRANTS, EVERYTHING, self._fold_grants)
         self.marked = self._guard(ENDPOINT_SLICES, MARKED, self.exporting.fold_marked)
         self.loose = self._guard(ENDPOINT_SLICES, LOOSE, self.exporting.fold_loose)
+        egress = Selection(namespace=config.namespace, labels=f"{SERVICE_NAME}={EGRESS}")
+        self.egress = self._guard(ENDPOINT_SLICES, egress, self.state.fold_egress)
         self.granting = Granting(self.exporting.grants.objects, outside, leading)
         self.writer = Writer(outside.client, self.state, expected, self.queue, leading)
         self.upkeep = Upkeep(self.state, outside, config, leading, self._is_busy)
@@ -100,13 +102,12 @@ class Controller:
     @property
     def held(self) -> int:
         """How many objects are kept although a list lacked them."""
-        here = (self.offered, self.links, self.grants, self.marked, self.loose)
+        here = (self.offered, self.links, self.grants, self.marked, self.loose, self.egress)
         return self.dataplane.held + sum(one.held for one in here)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set: then finish what is being written, and let others lead."""
         state = self.state
-        egress = Selection(namespace=self.config.namespace, labels=f"{SERVICE_NAME}={EGRESS}")
         own = Selection(namespace=self.config.namespace, labels=SERVICE_NAME)
         async with asyncio.TaskGroup() as group:
             leading = group.create_task(self._once_synced(self._lead))
@@ -116,7 +117,7 @@ class Controller:
                     self._reflect(NAMESPACES, EVERYTHING, state.fold_namespaces),
                     self._reflect(SERVICES, EVERYTHING, self._fold_services),
                     self._reflect(ENDPOINT_SLICES, OURS, self._fold_slices),
-                    self._reflect(ENDPOINT_SLICES, egress, state.fold_egress),
+                    self._doubt(self.egress),
                     self._reflect(ENDPOINT_SLICES, API_SERVERS, state.local.fold_api_servers),
                     self._doubt(self.links),
                     self._doubt(self.marked),

@@ -31,7 +31,7 @@ from isthmus.model.addresses import bracketed
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.keys import chain_pem
 

@@ -16,7 +16,7 @@ from isthmus.kube.resources import CONFIG_MAPS
 from isthmus.model.errors import Permanent
 from isthmus.model.names import ANCHORS, TRUST_ROTATION
 from isthmus.model.objects import ConfigMap, Key, Metadata
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 from isthmus.pki import bundle
 from isthmus.pki.bundle import BadBundle, Bundle
 from isthmus.pki.pem import BadPem

@@ -15,7 +15,7 @@ from isthmus.kube.requests import Call
 from isthmus.kube.resources import LINKS, Resource
 from isthmus.kube.transport import Request
 from isthmus.model.objects import Value
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 
 _ANSWER = 64 * 1024  # bytes that a group is described in
 

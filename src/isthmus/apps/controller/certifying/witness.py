@@ -19,7 +19,7 @@ from isthmus.apps.controller.outside import Outside
 from isthmus.apps.signed import USING_PATH, Current, Using
 from isthmus.model.identities import Identity
 from isthmus.model.syntax import is_subdomain
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 from isthmus.pki.bundle import MOST_ANCHORS
 from isthmus.pki.keys import fingerprint, read_certificates
 from isthmus.pki.pem import BadPem

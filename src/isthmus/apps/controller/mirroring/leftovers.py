@@ -1,23 +1,19 @@
 """Asks what is left of a link before it is let go: once it is gone, nobody looks for that again.
 
 What the watches have shown is not enough. A list that lacked everything, for a moment and for no
-reason that anybody could see, would let go a link whose mirrors stay behind for ever.
+reason that anybody could see, would let go a link whose mirrors stay behind for ever. So everything
+is listed once more, and a list counts only if it has in it what every cluster has: at least the
+Service of its own API, and its endpoints.
 """
 
-from typing import TypeVar
+from collections.abc import Sequence
 
 from isthmus.core.mirror import owner
 from isthmus.kube.client import Client
-from isthmus.kube.requests import EVERYTHING, Selection
-from isthmus.kube.resources import ENDPOINT_SLICES, SERVICES, Resource
+from isthmus.kube.resources import ENDPOINT_SLICES, SERVICES
 from isthmus.model.errors import Transient
 from isthmus.model.links import Link
-from isthmus.model.names import MIRRORED
 from isthmus.model.objects import EndpointSlice, Service
-
-T = TypeVar("T")
-
-OURS = Selection(labels=f"{MIRRORED}=true")
 
 
 class NotGone(Transient):
@@ -26,20 +22,13 @@ class NotGone(Transient):
 
 async def check_gone(client: Client, link: Link) -> None:
     """Raise :class:`NotGone` unless this cluster, asked anew, holds nothing of ``link``."""
-    services = await client.list(SERVICES, OURS)
-    slices = await client.list(ENDPOINT_SLICES, OURS)
-    found: tuple[Service | EndpointSlice, ...] = (*services.objects, *slices.objects)
-    for one in found:
-        if owner(one.metadata) == link.uid:
-            kind = type(one).__name__
-            raise NotGone(f"link {link.cluster}: {kind} {one.metadata.key} is there still")
-    await _check_whole(client, SERVICES)
-    await _check_whole(client, ENDPOINT_SLICES)
+    _check((await client.list(SERVICES)).objects, "Services", link)
+    _check((await client.list(ENDPOINT_SLICES)).objects, "EndpointSlices", link)
 
 
-async def _check_whole(client: Client, kind: Resource[T]) -> None:
-    """Every cluster has at least the Service of its own API, and its endpoints."""
-    async for page in client.pages(kind, EVERYTHING, limit=1):
-        if page.objects or page.bad:
-            return
-    raise NotGone(f"this cluster lists no {kind.plural} at all, not even its own API's")
+def _check(found: Sequence[Service | EndpointSlice], kind: str, link: Link) -> None:
+    if not found:
+        raise NotGone(f"this cluster lists no {kind} at all, not even its own API's")
+    left = [one.metadata.key for one in found if owner(one.metadata) == link.uid]
+    if left:
+        raise NotGone(f"link {link.cluster}: {len(left)} {kind} are left, such as {left[0]}")

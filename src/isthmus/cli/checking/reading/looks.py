@@ -16,7 +16,7 @@ from isthmus.kube.resources import Resource
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 
 T = TypeVar("T")
 

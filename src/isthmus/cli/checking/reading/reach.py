@@ -30,7 +30,7 @@ from isthmus.kube.transport import Request
 from isthmus.model.errors import IsthmusError, Permanent
 from isthmus.model.objects import Key, Value
 from isthmus.model.reviews import User
-from isthmus.model.wire import UNREADABLE
+from isthmus.model.unreadable import UNREADABLE
 from isthmus.runtime.clock import SystemClock
 
 OLDEST = (1, 30)
