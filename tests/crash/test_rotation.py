@@ -64,7 +64,7 @@ async def test_a_driver_killed_wherever_it_waits_is_followed_by_the_same_end(sta
         whole = Life()
         await driven(here, goal, whole)
     moments = list(whole.moments(many_at_once=False))
-    assert len(moments) > 10
+    assert len(moments) >= 8  # a rotation that is rolled back writes four times
     for moment in moments:
         async with state() as (here, goal):
             await _goes_on(here, goal, moment)

@@ -85,4 +85,4 @@ def layout(random: Random) -> Layout:
             chosen += MANY
         services += [(one, each) for each in sorted(chosen)]
     replicas = 2 if random.random() < 0.8 else 1
-    return Layout(joints, tuple(services), replicas, 2 if random.random() < 0.2 else 500)
+    return Layout(joints, tuple(services), replicas, 2 if random.random() < 0.3 else 500)

@@ -168,7 +168,8 @@ class Ledger:
         if name[0] not in self._spaces():
             return
         since = self.truth.wanted_since(before, name)
-        long = DEAF if self.is_deaf else LEFT_ALONE
+        # What was there before anybody looked was never seen to be missing.
+        long = 0.0 if since == 0 else DEAF if self.is_deaf else LEFT_ALONE
         if since is None or self.now() - since < long:
             return
         if after is None:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from isthmus.apps.controller.carrying import doubting
+from isthmus.apps.controller.carrying.doubting import Doubting
 from isthmus.apps.controller.carrying.exporting import Exporting
 from isthmus.apps.controller.linking import following, session
 from isthmus.apps.controller.linking.session import Session
@@ -22,6 +23,7 @@ from isthmus.apps.controller.mirroring.upkeep import Upkeep
 from isthmus.apps.controller.mirroring.writer import Writer
 from isthmus.catalogue import following as catalogue
 from isthmus.core import contest, guard, mirror, plan, slices
+from isthmus.core.contest import API_SERVER
 from isthmus.kube import requests
 from isthmus.kube.audit import Auditor
 from isthmus.kube.client import Client
@@ -33,7 +35,6 @@ from isthmus.kube.reflector import Reflector
 from isthmus.kube.resources import SERVICES
 from isthmus.model import names
 from isthmus.model.actions import Delete
-from isthmus.model.errors import Permanent
 from isthmus.model.objects import Key, Metadata, Namespace, Service
 from isthmus.pki import rotation
 from isthmus.runtime.backoff import Backoff
@@ -122,12 +123,9 @@ def _lease_without_fence() -> Iterable[Patch]:
     yield Election, "_arm", lambda _: None
 
 
-def _local_sync_not_awaited() -> Iterable[Patch]:
-    yield State, "synced", property(lambda self: self.links.synced and self.namespaces.synced)
-
-
 def _catalogue_before_sync() -> Iterable[Patch]:
-    yield Exporting, "_is_whole", property(lambda self: self._services.synced)
+    known = property(lambda self: API_SERVER in self._services.objects)
+    yield Exporting, "_is_whole", known
 
 
 def _services_are_enough() -> Iterable[Patch]:
@@ -349,16 +347,6 @@ def _secret_in_a_log() -> Iterable[Patch]:
     yield Session, "_fail", fail
 
 
-def _refusal_is_final() -> Iterable[Patch]:
-    plain = Upkeep._look_after
-
-    async def look_after(self: Upkeep, target: Target) -> None:
-        with suppress(Permanent):
-            await plain(self, target)
-
-    yield Upkeep, "_look_after", look_after
-
-
 def _let_go_by_memory() -> Iterable[Patch]:
     async def gone(*_: object) -> None:
         return None
@@ -402,6 +390,17 @@ def _missing_namespace_means_removal() -> Iterable[Patch]:
     yield plan, "_removal", removal
 
 
+def _egress_believed_at_once() -> Iterable[Patch]:
+    plain = Doubting._believed
+
+    def believed(self: Doubting[Any], objects: Any, unreadable: Any) -> Any:
+        if names.EGRESS in self.source.selection.labels:
+            return objects
+        return plain(self, objects, unreadable)
+
+    yield Doubting, "_believed", believed
+
+
 def _conflict_is_success() -> Iterable[Patch]:
     plain = Writer._carry_out
 
@@ -424,7 +423,6 @@ BUGS: dict[str, Bug] = {
     "names parsed": _names_are_parsed,
     "namespace forgotten in clean-up": _namespace_forgotten,
     "lease without fencing": _lease_without_fence,
-    "work before this cluster is known": _local_sync_not_awaited,
     "catalogue before sync": _catalogue_before_sync,
     "snapshot before its slices": _services_are_enough,
     "old anchor dropped early": _dropped_early,
@@ -447,11 +445,11 @@ BUGS: dict[str, Bug] = {
     "watches never audited": _no_audit,
     "addresses not checked": _addresses_not_checked,
     "secret in a log line": _secret_in_a_log,
-    "refused status is final": _refusal_is_final,
     "link let go by memory": _let_go_by_memory,
     "status retried without patience": _status_without_patience,
     "old reading torn down first": _torn_down_first,
     "missing namespace means removal": _missing_namespace_means_removal,
+    "one list of the egress is believed": _egress_believed_at_once,
     "conflict is success": _conflict_is_success,
     "user's edits are left": _edits_are_left,
 }

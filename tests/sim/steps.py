@@ -143,6 +143,8 @@ def _some(dice: Dice, choice: str) -> list[Step]:
             slot, where = dice.line()
             kind = random.choice(WAYS)
             where = f"{slot}>{where}" if kind in ("cut", "refuse") else dice.target()
+            if kind == "names lie":  # which is noticed when names are asked for again
+                wait = round(wait + random.random() * 60, 1)
             return [Step(kind, where, "", random.randint(1, 100), wait)]
         case "key":
             return [Step(random.choice(KEYS), dice.target(), "", random.randint(1, 60), wait)]
@@ -174,12 +176,12 @@ def _motif(dice: Dice) -> list[Step]:
     line = reader if random.random() < 0.6 else f"{slot}>east"
     there = line.rpartition(">")[2]
     short = round(random.random() * 0.5, 3)
-    match random.randint(0, 10):
-        case 0:  # somebody takes a name over while we delete what was there
+    match random.randint(0, 13):
+        case 0:  # somebody takes a name over while we write to what was there, or delete it
             return [
                 Step("fault", f"{slot}>east", "writes delayed", 4),
-                Step("unexport", where, what, 0, short),
-                Step("take", where, what, -1, dice.pause()),
+                Step(random.choice(("unexport", "port")), where, what, 83, short),
+                Step(random.choice(("take", "strip")), where, what, -1, dice.pause()),
             ]
         case 1:  # a watch is deaf while something goes, and its history is gone as well
             return [
@@ -230,6 +232,25 @@ def _motif(dice: Dice) -> list[Step]:
                 Step("fault", f"{slot}>east", "410", 9),
                 Step("disconnect", "east", wait=1.5),
                 Step("unlink", where, wait=dice.pause()),
+            ]
+        case 10:  # a token expires half way through a list
+            return [
+                Step("fault", reader, "410 in a list", random.randint(1, 4)),
+                Step("fault", reader, "410", 4),
+                Step("disconnect", where, wait=dice.pause()),
+            ]
+        case 11:  # a watch falls silent, and something happens
+            return [
+                Step("fault", line, "watch silent", 12),
+                Step("disconnect", there, wait=1.0),
+                Step("edit ports", "east", "", 1),
+                Step("port", where, what, 84, dice.pause()),
+            ]
+        case 12:  # a catalogue falls silent, and something happens
+            return [
+                Step("catalogue", where, "", 2),
+                Step(random.choice(("port", "unexport", "recreate")), where, what, 85),
+                Step("export", where, dice.plain(), 85, dice.pause()),
             ]
         case 9:  # lists are forbidden, and nothing else is wrong
             return [Step("forbid", where, wait=dice.pause())]
