@@ -6,10 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SEEDS ?= 200
+MINUTES ?= 120
+SECONDS ?= 30
 BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab lab-down test test-real lint format e2e stories sim mutations bench docs lock clean
+.PHONY: help demo lab lab-down test test-real lint format e2e stories sim mutations fuzz coverage crash soak bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +53,19 @@ sim: $(READY) ## Random schedules of faults on virtual time; SEEDS=5000 for more
 mutations: $(READY) ## Build known bugs in, one by one, and count the schedules until each is caught
 	@$(BIN)/python -m tests.sim mutations
 
+fuzz: $(READY) ## Look for inputs that a parser does not survive; TARGET=leaf for one of them, SECONDS=600 for more
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/fuzz/requirements.lock
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGET)
+
+coverage: $(READY) ## Every error path of core, kube, catalogue, xds and pki must have been reached by a test
+	@$(BIN)/python -m tests.reached
+
+crash: $(READY) ## Kill controllers, rotations, install and unlink at every request, not only at every write
+	@ISTHMUS_CRASH=all $(BIN)/python -m pytest $(BOTH) tests/crash
+
+soak: $(READY) ## A controller process while links come and go: memory, tasks and files; MINUTES=10 for a first look
+	@$(BIN)/python -m tests.soak --minutes $(MINUTES)
+
 lint: $(READY) ## Formatting, lint, types and import rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -61,7 +76,7 @@ format: $(READY) ## Let ruff format and mend what it can
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY) ## The Kubernetes edge beside its peers, on a real kube-apiserver; BENCH=--quick for a first look
+bench: $(READY) ## Everything measured beside peers and the floor, an hour; BENCH=--quick for a first look
 	@$(BIN)/python -m bench $(BENCH)
 
 docs: $(READY) ## Write the reference of commands, kinds and values from the code (docs/reference)
@@ -76,6 +91,8 @@ lock: $(READY) ## Choose the newest allowed dependencies and write all lock file
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
 		--custom-compile-command "make lock" --constraint requirements.lock \
 		bench/requirements.in -o bench/requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --upgrade \
+		--custom-compile-command "make lock" tests/fuzz/requirements.in -o tests/fuzz/requirements.lock
 
 clean: ## Remove everything that make created here (the cache of built binaries stays)
 	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

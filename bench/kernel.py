@@ -1,6 +1,9 @@
-"""The kernel's own account of another process."""
+"""The kernel's own account of another process, or of one and all that it has started."""
 
 import os
+import resource
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -15,6 +18,38 @@ def processor_seconds(pid: int) -> float:
 def has_ended(pid: int) -> bool:
     """Tell whether a child of ours is only waited for any more."""
     return _fields(pid)[0] == "Z"
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield a process, and those that it has started, and so on; those that live."""
+    children = defaultdict(list)
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                children[int(_fields(int(path.name))[1])].append(int(path.name))
+            except FileNotFoundError:
+                continue  # it has ended since it was listed
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += children[one]
+
+
+def allow_files(wanted: int) -> int:
+    """Let this process, and those that it starts, have so many open files, or as many as may be.
+
+    Return how many that are: only some may have more than they were given.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= wanted:
+        return soft
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(wanted, hard)))
+    except (ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return hard
+    return wanted
 
 
 def _fields(pid: int) -> list[str]:

@@ -89,6 +89,49 @@ def endpoint_slice(number: int, uid: str) -> JsonObject:
     }
 
 
+STATEFUL = "database"
+SLICE = 100  # endpoints in one slice, as Kubernetes fills them
+
+
+def stateful() -> JsonObject:
+    """A headless Service whose pods have names of their own."""
+    body = service(0)
+    labels = {**body["metadata"]["labels"], "app.kubernetes.io/name": STATEFUL}
+    return {**body, "metadata": {**body["metadata"], "name": STATEFUL, "labels": labels}}
+
+
+def set_slices(pods: range) -> list[JsonObject]:
+    """The slices of these pods of the StatefulSet behind it."""
+    return [_set_slice(pods[first : first + SLICE]) for first in range(0, len(pods), SLICE)]
+
+
+def _set_slice(pods: range) -> JsonObject:
+    owner = stateful()["metadata"]
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": f"{STATEFUL}-{pods.start:05}",
+            "namespace": owner["namespace"],
+            "labels": {
+                **owner["labels"],
+                "kubernetes.io/service-name": STATEFUL,
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+                "service.kubernetes.io/headless": "",
+            },
+        },
+        "addressType": "IPv4",
+        "endpoints": [
+            {**_endpoint(pod, 0, owner["namespace"]), "hostname": f"{STATEFUL}-{pod}"}
+            for pod in pods
+        ],
+        "ports": [
+            {"name": "http", "port": 8080, "protocol": "TCP", "appProtocol": "http"},
+            {"name": "metrics", "port": 9090, "protocol": "TCP"},
+        ],
+    }
+
+
 def _endpoint(number: int, replica: int, inside: str) -> JsonObject:
     host = number * ENDPOINTS + replica
     return {

@@ -2,7 +2,6 @@
 
 import os
 import platform
-from pathlib import Path
 
 import msgspec
 
@@ -42,12 +41,3 @@ def machine(kubernetes: str = "", etcd: str = "") -> Machine:
         kubernetes=kubernetes,
         etcd=etcd,
     )
-
-
-def write(results: Results, path: Path) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
-
-
-def read(path: Path) -> Results:
-    return msgspec.json.decode(path.read_bytes(), type=Results)

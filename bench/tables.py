@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import median
 from typing import TypeVar
 
@@ -104,6 +105,11 @@ def spread(figures: Sequence[float], digits: int) -> str:
     low, high = f"{min(figures):,.{digits}f}", f"{max(figures):,.{digits}f}"
     between = "" if low == high else f" ({low} … {high})"
     return f"{median(figures):,.{digits}f}{between}"
+
+
+def percentile(figures: Sequence[float], share: float) -> float:
+    """Return the smallest figure that ``share`` of all do not exceed."""
+    return sorted(figures)[ceil(share * len(figures)) - 1]
 
 
 def _ours(found: Mapping[str, Sequence[R]]) -> R | None:

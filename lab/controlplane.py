@@ -19,7 +19,8 @@ from lab.asking import answers
 from lab.claims import free_ports
 from lab.papers import Papers, issue
 from lab.process import Process, Supervisor
-from lab.versions import API_SERVER, CONTROLLER_MANAGER, ETCD_SERVER
+from lab.programs import Serving, api_server, controller_manager, etcd
+from lab.versions import API_SERVER
 
 # The controllers whose work clients of the API see: namespaces that end, owners that go,
 # and what every namespace and service account gets. Workload controllers would only add noise.
@@ -155,25 +156,6 @@ def kubeconfig(name: str, url: str, ca_pem: str, token: str) -> JsonObject:
     }
 
 
-def etcd(folder: Path, client_url: str, peer_url: str) -> Process:
-    return Process(
-        name=ETCD_SERVER.name,
-        argv=(
-            str(ETCD_SERVER.path),
-            "--name=lab",
-            f"--data-dir={folder / 'etcd'}",
-            f"--listen-client-urls={client_url}",
-            f"--advertise-client-urls={client_url}",
-            f"--listen-peer-urls={peer_url}",
-            f"--initial-advertise-peer-urls={peer_url}",
-            f"--initial-cluster=lab={peer_url}",
-            "--unsafe-no-fsync",
-            "--log-level=warn",
-        ),
-        ready=lambda: answers(f"{client_url}/readyz"),
-    )
-
-
 def _api_server(folder: Path, plane: ControlPlane, port: int) -> Process:
     papers, settings = plane.papers, plane.settings
     anonymous = {"enabled": True, "conditions": [{"path": path} for path in ANONYMOUS_PATHS]}
@@ -187,31 +169,23 @@ def _api_server(folder: Path, plane: ControlPlane, port: int) -> Process:
             }
         )
     )
-    return Process(
-        name=API_SERVER.name,
-        needs=(ETCD_SERVER.name,),
-        argv=(
-            str(API_SERVER.path),
-            f"--etcd-servers={plane.etcd_url}",
-            "--etcd-compaction-interval=0",  # history ends when a test says so
-            "--bind-address=127.0.0.1",
-            # Endpoints may not be loopback addresses; nobody connects to this one.
-            "--advertise-address=192.0.2.1",
-            f"--secure-port={port}",
-            f"--tls-cert-file={papers.certificate_file}",
-            f"--tls-private-key-file={papers.key_file}",
-            f"--token-auth-file={papers.token_file}",
-            f"--authentication-config={authentication}",
-            "--authorization-mode=RBAC",
-            f"--service-account-issuer=https://kubernetes.default.svc.{settings.domain}",
-            f"--service-account-signing-key-file={papers.service_account_key_file}",
-            f"--service-account-key-file={papers.service_account_key_file}",
-            f"--service-cluster-ip-range={settings.service_range}",
-            "--profiling=false",
-            *(_audit(folder) if settings.audit else ()),
-        ),
-        ready=lambda: _answers(f"{plane.url}/readyz", papers),
+    serving = Serving(
+        etcd_url=plane.etcd_url,
+        papers=folder,
+        # Endpoints may not be loopback addresses; nobody connects to this one.
+        address="192.0.2.1",
+        port=port,
+        domain=settings.domain,
+        services=settings.service_range,
     )
+    own = (
+        "--etcd-compaction-interval=0",  # history ends when a test says so
+        "--bind-address=127.0.0.1",
+        f"--authentication-config={authentication}",
+        "--authorization-mode=RBAC",
+        *(_audit(folder) if settings.audit else ()),
+    )
+    return api_server(serving, own, lambda: _answers(f"{plane.url}/readyz", papers))
 
 
 def _audit(folder: Path) -> tuple[str, ...]:
@@ -230,22 +204,13 @@ def _controller_manager(folder: Path, plane: ControlPlane) -> Process:
     credentials.write_text(json.dumps(plane.kubeconfig()))
     # Its first visible deed is the sign that it works.
     account = f"{plane.url}/api/v1/namespaces/default/serviceaccounts/default"
-    return Process(
-        name=CONTROLLER_MANAGER.name,
-        needs=(API_SERVER.name,),
-        argv=(
-            str(CONTROLLER_MANAGER.path),
-            f"--kubeconfig={credentials}",
-            f"--controllers={','.join(CONTROLLERS)}",
-            f"--root-ca-file={plane.papers.ca_file}",
-            f"--service-account-private-key-file={plane.papers.service_account_key_file}",
-            "--leader-elect=false",
-            "--secure-port=0",
-            "--kube-api-qps=500",
-            "--kube-api-burst=1000",
-        ),
-        ready=lambda: _answers(account, plane.papers),
+    own = (
+        f"--controllers={','.join(CONTROLLERS)}",
+        "--secure-port=0",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
     )
+    return controller_manager(folder, credentials, own, lambda: _answers(account, plane.papers))
 
 
 def _answers(url: str, papers: Papers) -> bool:

@@ -1,12 +1,13 @@
 """Isthmus' own edge, used as the controller uses it: reflected into a cache."""
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Callable, Sequence, Sized
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import Generic, TypeVar
+
+from msgspec.structs import replace
 
 from bench.target import Target
 from isthmus.kube import kubeconfig
@@ -120,7 +121,7 @@ class Uncompressed:
 
     def send(self, request: Request) -> AbstractAsyncContextManager[Response]:
         headers = {**request.headers, "Accept-Encoding": "identity"}
-        return self._inner.send(dataclasses.replace(request, headers=headers))
+        return self._inner.send(replace(request, headers=headers))
 
     async def close(self) -> None:
         await self._inner.close()

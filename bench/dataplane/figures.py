@@ -1,7 +1,5 @@
 """What a run has found, as values that can be written down and read again."""
 
-from pathlib import Path
-
 import msgspec
 
 from bench.results import Machine
@@ -22,6 +20,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     wall: float
     sent: int  # resources, and removals
     own: int  # so many the changed part has, or had
+    message: int = 0  # bytes that say it
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,10 +35,11 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     ours: float
     envoy: float
     changes: tuple[Change, ...]
+    message: int = 0  # bytes that say everything
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """One load on one path; times in seconds."""
+    """One load on one way; times in seconds."""
 
     path: str
     load: str
@@ -49,25 +49,27 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     carried: int  # bytes, where it is they that count
     p50: float
     p99: float
-    cpu: float  # of the two proxies
+    p999: float = 0.0
+    cpu: float  # of the proxies in between
 
 
-class Dataplane(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a run has found."""
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """How much proxies were told, and how fast, at several sizes."""
 
     machine: Machine
     date: str
     versions: dict[str, str]
     load: float  # of the machine in the minute before
     scales: tuple[Scale, ...]
+    missing: dict[str, str] = {}
+
+
+class Traffic(msgspec.Struct, frozen=True, kw_only=True):
+    """What was carried on every way."""
+
+    machine: Machine
+    date: str
+    versions: dict[str, str]
+    load: float  # of the machine in the minute before
     readings: tuple[Reading, ...]
     missing: dict[str, str]  # what could not be measured, and why
-
-
-def write(found: Dataplane, path: Path) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-
-
-def read(path: Path) -> Dataplane:
-    return msgspec.json.decode(path.read_bytes(), type=Dataplane)

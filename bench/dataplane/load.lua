@@ -17,8 +17,8 @@ end
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format(
-    '\n{"seconds":%.6f,"requests":%d,"failed":%d,"p50":%.6f,"p99":%.6f}\n',
+    '\n{"seconds":%.6f,"requests":%d,"failed":%d,"p50":%.6f,"p99":%.6f,"p999":%.6f}\n',
     summary.duration / 1e6, summary.requests,
     e.connect + e.read + e.write + e.status + e.timeout,
-    latency:percentile(50) / 1e6, latency:percentile(99) / 1e6))
+    latency:percentile(50) / 1e6, latency:percentile(99) / 1e6, latency:percentile(99.9) / 1e6))
 end

@@ -10,6 +10,8 @@ from bench import trial
 from bench.trial import Failed
 
 MANY_BYTES = 1 << 20  # of one large call
+LONG_BYTES = 100 << 10  # of one that is neither large nor short
+MANY = 100  # connections, whose making takes a noticeable part of a second or two
 SCRIPT = Path(__file__).with_name("load.lua")
 
 
@@ -23,15 +25,32 @@ class Load:
     arguments: tuple[str, ...] = ()
     carries: int = 0  # bytes of one call, where it is they that count
 
+    @property
+    def is_slow_to_start(self) -> bool:
+        """Whether its connections have to be made before it can be judged by its calls."""
+        return self.connections >= MANY
 
-LOADS = (
-    Load(name="one call at a time", connections=1),
-    Load(name="32 calls at a time", connections=32),
-    Load(name="256 calls at a time", connections=256),
+
+CONNECTIONS = (1, 32, 256)
+SHORT, LONG = "1 KB", "100 KB"
+
+
+def named(answer: str, connections: int) -> str:
+    return f"{answer} on {connections} connection{'s' * (connections > 1)}"
+
+
+# Short answers, which are about calls; longer ones, which are about both; and what is about bytes
+# or connections alone.
+CALLS = tuple(Load(name=named(SHORT, count), connections=count) for count in CONNECTIONS)
+LARGE = tuple(
+    Load(name=named(LONG, count), connections=count, path="/long", carries=LONG_BYTES)
+    for count in CONNECTIONS
+)
+STREAMS = (
     Load(name="a new connection for each call, 8 at a time", connections=8, arguments=("close",)),
-    Load(name="downloads, 4 at a time", connections=4, path="/large", carries=MANY_BYTES),
+    Load(name="downloads of 1 MB, 4 at a time", connections=4, path="/large", carries=MANY_BYTES),
     Load(
-        name="uploads, 4 at a time",
+        name="uploads of 1 MB, 4 at a time",
         connections=4,
         path="/sink",
         arguments=("upload", str(MANY_BYTES)),
@@ -48,6 +67,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     p50: float
     p99: float
+    p999: float
 
 
 def missing() -> str | None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 from isthmus.apps.credentials import Credentials
+from isthmus.model import names
 from isthmus.model.identities import MESH_DOMAIN, Identity
 from isthmus.model.routes import Callers, Inbound, Outbound, Peer, Place, Protocol
 from isthmus.pki.anchor import create_anchor
@@ -26,9 +27,10 @@ def identity(cluster: str, account: str, namespace: str = "isthmus") -> Identity
     return Identity(cluster, MESH_DOMAIN, namespace, account)
 
 
-CONTROLLER = identity("west", "controller")
-GATEWAY = identity("west", "gateway")
-EGRESS = identity("east", "egress")
+CONTROLLER = identity("west", names.CONTROLLER)
+GATEWAY = identity("west", names.GATEWAY)
+EGRESS = identity("east", names.EGRESS)
+FOLLOWER = identity("east", names.CONTROLLER)  # who reads the catalogue
 
 
 @cache

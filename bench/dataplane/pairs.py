@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.dataplane import mesh
-from bench.dataplane.load import MANY_BYTES
-from bench.dataplane.ways import FLOOR
+from bench.dataplane.load import LONG_BYTES, MANY_BYTES
+from bench.dataplane.ways import FLOOR, ONE
 from isthmus.embedded.fronts.certificates import Authority
 from isthmus.envoy.process import program as envoy
 from lab.process import Process, Supervisor
@@ -47,6 +47,10 @@ class Pair:
     tcp: int
     http: int
     is_peer: bool = True
+    sides: tuple[tuple[str, str], ...] = (
+        ("gateway", mesh.GATEWAY_AT),
+        ("egress", mesh.EGRESS_AT),
+    )
 
     @property
     def path(self) -> str | None:
@@ -69,7 +73,17 @@ ENVOY = Pair(
     http=21_006,
     is_peer=False,
 )
-PAIRS = (HAPROXY, NGINX, ENVOY)
+ALONE = Pair(
+    name=ONE,
+    program="envoy",
+    options=("--disable-hot-restart", "--concurrency", "1", "--log-level", "error", "-c"),
+    suffix=".yaml",
+    tcp=21_007,
+    http=21_008,
+    is_peer=False,
+    sides=(("alone", mesh.EGRESS_AT),),
+)
+PAIRS = (HAPROXY, NGINX, ENVOY, ALONE)
 
 
 def missing(pair: Pair) -> str | None:
@@ -97,14 +111,14 @@ class Running:
 
     def server(self) -> None:
         (self._folder / "large").write_bytes(b"x" * MANY_BYTES)
+        (self._folder / "long").write_bytes(b"x" * LONG_BYTES)
         self._start("server", NGINX, mesh.PODS_AT, SERVER_PORT)
 
     def pair(self, pair: Pair) -> tuple[int, ...]:
-        """Start both; return their processes."""
-        sides = (("gateway", mesh.GATEWAY_AT), ("egress", mesh.EGRESS_AT))
+        """Start both, or the one; return their processes."""
         return tuple(
             self._start(f"{pair.program}-{side}", pair, address, pair.tcp)
-            for side, address in sides
+            for side, address in pair.sides
         )
 
     def stop(self) -> None:

@@ -16,14 +16,15 @@ import msgspec
 
 from bench.dataplane.figures import Change, Cost, Scale
 from bench.dataplane.proxies import Controller, controller, proxy
-from bench.dataplane.told import Step, changes, everything
+from bench.dataplane.told import Step, changes, everything, message_bytes
 from bench.kernel import processor_seconds
 from bench.meter import memory
 from isthmus.envoy.process import Envoy
 from isthmus.xds.assembly import Assembly
 from isthmus.xds.references import Reference
+from isthmus.xds.snapshot import EMPTY
 
-PATIENCE = 300.0  # seconds until everything is acknowledged
+PATIENCE = 600.0  # seconds until everything is acknowledged
 SAMPLES = 20  # of each kind of change
 
 
@@ -70,6 +71,7 @@ class Trial:
 
     async def change(self, step: Step) -> Change:
         """Change one part, and wait until the proxy has it."""
+        before = self._assembly.snapshot()
         sent, gone = self._told_by.ads.sent.total(), self._assembly.parts.get(step.part, ())
         wanted: dict[Reference, str | None] = dict.fromkeys(gone)
         wanted |= {Reference(one.type_url, one.name): one.version for one in step.resources}
@@ -81,6 +83,7 @@ class Trial:
             wall=time.perf_counter() - began,
             sent=self._told_by.ads.sent.total() - sent,
             own=len(wanted),
+            message=message_bytes(before, self._assembly.snapshot()),
         )
 
     async def _publish(self, wanted: Mapping[Reference, str | None]) -> None:
@@ -88,6 +91,11 @@ class Trial:
         await self._told_by.until(
             lambda: self._told_by.holds(self.role, wanted), "everything acknowledged", PATIENCE
         )
+
+    @property
+    def message(self) -> int:
+        """How many bytes say everything."""
+        return message_bytes(EMPTY, self._assembly.snapshot())
 
     def grown(self) -> tuple[float, float, float, float]:
         return (*self._memory, *self._memories())
@@ -114,6 +122,7 @@ async def _measured(trial: Trial) -> Scale:
         envoy_before=envoy_before,
         ours=ours,
         envoy=envoy,
+        message=trial.message,
         changes=tuple(
             [await trial.change(one) for one in changes(trial.role, trial.ports, SAMPLES)]
         ),

@@ -7,12 +7,15 @@ import msgspec
 
 from bench.dataplane import mesh
 from bench.dataplane.proxies import GATEWAY
+from isthmus.envoy import translation
 from isthmus.model.routes import Place, Protocol
-from isthmus.xds import egress, gateway, identify, secrets, upstream
+from isthmus.xds import egress, gateway, identify, late, secrets, upstream
 from isthmus.xds.assembly import Part
 from isthmus.xds.names import OWN_FILE, Site
 from isthmus.xds.placed import EVERYWHERE
 from isthmus.xds.resources import Resource
+from isthmus.xds.session import Said
+from isthmus.xds.snapshot import Snapshot
 
 PODS, ACCOUNTS = 500, 50  # that call
 REPLICAS = 3  # of an exported service
@@ -72,6 +75,7 @@ def called_by(pods: int) -> tuple[Part, tuple[Resource, ...]]:
         *identify.clusters(),
         identify.listener(callers),
         egress.table(mesh.LINK, callers),
+        *late.requests(mesh.LINK),
     )
 
 
@@ -96,3 +100,18 @@ def changes(role: str, ports: int, samples: int) -> Iterator[Step]:
             yield Step("one mirror is removed", number, ())
             yield Step("one mirror is made", number, mirrored(number))
             yield Step("one more pod calls", *called_by(PODS + sample + 1))
+
+
+def message_bytes(before: Snapshot, after: Snapshot) -> int:
+    """Return how many bytes tell a proxy that has the one what it lacks of the other."""
+    size = 0
+    for type_url in before.types.keys() | after.types.keys():
+        known, wanted = before.of(type_url), after.of(type_url)
+        if known is wanted:
+            continue
+        entries = {name: one for name, one in wanted.items() if known.get(name) is not one}
+        removed = tuple(name for name in known if name not in wanted)
+        if entries or removed:
+            said = Said(type_url=type_url, nonce="1", entries=entries, removed=removed)
+            size += translation.response(said).ByteSize()
+    return size

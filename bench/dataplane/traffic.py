@@ -1,10 +1,14 @@
 """Every path from a caller to one server, under the same loads, in turn."""
 
 import asyncio
+import re
+import time
+import urllib.request
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.dataplane import load, mesh, pairs
 from bench.dataplane.figures import Reading
@@ -25,7 +29,8 @@ ALL = "traffic"
 CALLER, ACCOUNT = "127.0.0.1", "shop/cart"  # where the generator calls from, and who it is
 SERVICES: dict[str, tuple[int, Protocol]] = {BYTES: (0, "tcp"), REQUESTS: (1, "http")}
 PATIENCE = 60.0
-REST = 1.0  # seconds between two loads, for what is left of the first
+NUMBERS = re.compile(r"^ *\d+ +\d+ +(\d+) *$", re.M)
+REST = 1 / 3  # of a load's time is between two of them, for what is left of the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class Way:
 class Plan:
     rounds: int
     seconds: float  # of one load on one way
-    loads: Sequence[Load] = load.LOADS
+    loads: Sequence[Load] = load.CALLS
 
 
 def missing() -> dict[str, str]:
@@ -67,26 +72,75 @@ async def measure(plan: Plan, folder: Path) -> tuple[tuple[Reading, ...], dict[s
             except Failed as error:
                 failed[f"{way.name}, {one.name}"] = str(error)
             progress.step(f"{way.name}, {one.name}")
-            await asyncio.sleep(REST)
+            await asyncio.sleep(plan.seconds * REST)
     order = [(one.name, way.name) for one in plan.loads for way in ways]
     found.sort(key=lambda one: order.index((one.load, one.path)))
     return tuple(found), failed
 
 
+class Count(NamedTuple):
+    """How many requests the server has had, and what the proxies have used, at one moment."""
+
+    moment: float
+    requests: int
+    cpu: float
+
+
 async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
-    before = sum(map(processor_seconds, way.processes))
-    said = await asyncio.to_thread(load.offer, one, way.place, seconds)
+    """Offer a load; count all of it, or what comes when all connections are there."""
+    if one.is_slow_to_start:
+        offered = asyncio.create_task(asyncio.to_thread(load.offer, one, way.place, 2 * seconds))
+        try:
+            await asyncio.sleep(seconds)
+            before = await _count(way)
+            await asyncio.sleep(seconds * 0.9)
+            after = await _count(way)
+        finally:
+            said = await offered  # or it would last into the next load
+        # The server has counted our second question, too.
+        calls = after.requests - before.requests - 1
+        took = after.moment - before.moment
+    else:
+        before = await _count(way)
+        said = await asyncio.to_thread(load.offer, one, way.place, seconds)
+        after = await _count(way)
+        calls, took = said.requests, said.seconds
+    if not calls:
+        raise Failed(f"no call was answered in {took:.1f} s")
     return Reading(
         path=way.name,
         load=one.name,
         round=number,
-        seconds=said.seconds,
-        calls=said.requests,
-        carried=said.requests * one.carries,
+        seconds=took,
+        calls=calls,
+        carried=calls * one.carries,
         p50=said.p50,
         p99=said.p99,
-        cpu=sum(map(processor_seconds, way.processes)) - before,
+        p999=said.p999,
+        cpu=after.cpu - before.cpu,
     )
+
+
+async def _count(way: Way) -> Count:
+    url = f"http://{mesh.PODS_AT}:{pairs.SERVER_PORT}/status"
+    requests = handled(await asyncio.to_thread(fetched, url))
+    return Count(time.perf_counter(), requests, sum(map(processor_seconds, way.processes)))
+
+
+def fetched(url: str) -> str:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return str(answer.read().decode())
+    except OSError as error:
+        raise Failed(f"the server does not say how many requests it has had: {error}") from None
+
+
+def handled(status: str) -> int:
+    """Return how many requests nginx says that it has had: the last of three numbers in a row."""
+    found = NUMBERS.search(status)
+    if found is None:
+        raise Failed(f"the server's status says nothing about requests: {status[:100]!r}")
+    return int(found[1])
 
 
 @asynccontextmanager

@@ -2,7 +2,8 @@
 
 DIRECT = "direct"
 OURS = "isthmus"
-FLOOR = "floor: bare Envoy"
+FLOOR = "floor: bare Envoys"
+ONE = "one Envoy"  # in the clear: what any proxy at all costs
 BYTES, REQUESTS = "as bytes", "as requests"
 
 

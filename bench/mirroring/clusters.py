@@ -10,7 +10,7 @@ import json
 import ssl
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ import yaml
 
 from bench import peers
 from bench.kernel import processor_seconds
-from bench.population import NAMESPACES, endpoint_slice, namespace, service
+from bench.population import NAMESPACES, endpoint_slice, namespace, service, set_slices, stateful
 from bench.progress import Progress
 from bench.requests import send, session, spread
 from isthmus.model.names import EXPORTED, SERVICE_NAME
@@ -65,30 +65,65 @@ def target() -> Iterator[ControlPlane]:
         yield west
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """A target, as a source gets to know it."""
+
+    name: str
+    url: str
+    domain: str
+    kubeconfig: JsonObject = field(repr=False)
+    has_pods: bool = False  # whether its headless Services are mirrored pod by pod
+
+
+def linked(west: ControlPlane, *, has_pods: bool = False) -> Linked:
+    return Linked(
+        name=west.settings.name,
+        url=west.url,
+        domain=west.settings.domain,
+        kubeconfig=west.kubeconfig(),
+        has_pods=has_pods,
+    )
+
+
 @contextmanager
-def source(west: ControlPlane) -> Iterator[ControlPlane]:
-    """A fresh cluster, linked to ``west``, whose API server has come to rest."""
+def source(targets: Sequence[Linked]) -> Iterator[ControlPlane]:
+    """A fresh cluster, linked to all ``targets``, whose API server has come to rest."""
     with control_plane(EAST) as east:
-        asyncio.run(_join(east, west))
+        asyncio.run(_join(east, targets))
         _come_to_rest(east)
         yield east
 
 
 async def export(west: ControlPlane, numbers: range) -> None:
-    """Export so many Services, with a slice for each."""
+    """Export so many Services, with a slice for each.
+
+    They are headless, so that ten thousand are there in a minute; where pods are not mirrored one
+    by one, each is mirrored as any other is: one Service with a cluster IP, and one slice.
+    """
     progress = Progress("exported Services", len(numbers))
     async with session(server(west)) as opened:
 
         async def create(number: int) -> None:
             inside = f"namespaces/{namespace(number)}"
-            body = service(number, headless=False)
-            made = await send(opened, "POST", f"/api/v1/{inside}/services", body)
+            made = await send(opened, "POST", f"/api/v1/{inside}/services", service(number))
             written = endpoint_slice(number, made["metadata"]["uid"])
             path = f"/apis/discovery.k8s.io/v1/{inside}/endpointslices"
             await send(opened, "POST", path, written)
             progress.step()
 
         await spread(numbers, create)
+
+
+async def export_pods(west: ControlPlane, numbers: range) -> None:
+    """Let one headless Service, which is made with the first of them, have so many more pods."""
+    async with session(server(west)) as opened:
+        body = stateful()
+        inside = f"namespaces/{body['metadata']['namespace']}"
+        if numbers.start == 0:
+            await send(opened, "POST", f"/api/v1/{inside}/services", body)
+        path = f"/apis/discovery.k8s.io/v1/{inside}/endpointslices"
+        await _create(opened, path, set_slices(numbers))
 
 
 def twin(number: int) -> JsonObject:
@@ -116,20 +151,19 @@ async def _open(plane: ControlPlane) -> None:
             await send(opened, "POST", path, twin(number))
 
 
-async def _join(east: ControlPlane, west: ControlPlane) -> None:
-    """Give ``east`` what a controller finds there: definitions, an egress, a link to ``west``."""
+async def _join(east: ControlPlane, targets: Sequence[Linked]) -> None:
+    """Give ``east`` what a controller finds there: definitions, an egress, links."""
     await _open(east)
-    secret = base64.b64encode(json.dumps(west.kubeconfig()).encode()).decode()
     async with session(server(east)) as opened:
         crds = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
         await _create(opened, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crds)
         await _create(opened, "/api/v1/namespaces", [{"metadata": {"name": "isthmus"}}])
         slices = "/apis/discovery.k8s.io/v1/namespaces/isthmus/endpointslices"
         await _create(opened, slices, [_egress()])
-        credentials = {"metadata": {"name": "west"}, "data": {"kubeconfig": secret}}
-        await _create(opened, "/api/v1/namespaces/isthmus/secrets", [credentials])
+        secrets = [_credentials(one) for one in targets]
+        await _create(opened, "/api/v1/namespaces/isthmus/secrets", secrets)
         await _until_served(opened, LINKS)
-        await _create(opened, LINKS, [_link(west)])
+        await _create(opened, LINKS, [_link(one) for one in targets])
 
 
 async def _create(opened: aiohttp.ClientSession, path: str, bodies: Iterable[JsonObject]) -> None:
@@ -156,15 +190,21 @@ def _egress() -> JsonObject:
     }
 
 
-def _link(west: ControlPlane) -> JsonObject:
+def _credentials(target: Linked) -> JsonObject:
+    secret = base64.b64encode(json.dumps(target.kubeconfig).encode()).decode()
+    return {"metadata": {"name": target.name}, "data": {"kubeconfig": secret}}
+
+
+def _link(target: Linked) -> JsonObject:
     # What answers the probes of the gateway is the API server: it accepts connections.
-    host, port = west.url.removeprefix("https://").split(":")
+    host, port = target.url.removeprefix("https://").split(":")
     return {
-        "metadata": {"name": "west"},
+        "metadata": {"name": target.name},
         "spec": {
             "via": "api",
-            "credentialsSecret": "west",
-            "clusterDomain": west.settings.domain,
+            "credentialsSecret": target.name,
+            "clusterDomain": target.domain,
+            "enableHeadlessServices": target.has_pods,
             "gateway": {"addresses": [host], "port": int(port)},
             "limits": {"services": 20_000},
         },

@@ -1,10 +1,10 @@
-"""From nothing to everything mirrored: by the controller, and by the floor."""
+"""From nothing to everything mirrored: by the controller, by the floor, and by other mirrors."""
 
 import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,64 +13,122 @@ from msgspec.structs import replace
 
 from bench.kernel import processor_seconds
 from bench.meter import memory
-from bench.mirroring.clusters import server, source, stored
-from bench.mirroring.controller import controller
+from bench.mirroring import peer
+from bench.mirroring.clusters import Linked, server, source, stored
+from bench.mirroring.controller import LOOK, controller
 from bench.mirroring.figures import Round, Sync
 from bench.mirroring.floor import Cost, Job, Post
+from bench.mirroring.peer import Peer
 from bench.mirroring.replay import written
-from bench.trial import Failed, run
+from bench.trial import Failed, in_turn, run
 from lab.controlplane import ControlPlane
 from lab.versions import API_SERVER
 
+# Where etcd has them.
+SERVICES, ENDPOINTS, SLICES = "services/specs", "services/endpoints", "endpointslices"
 SETTLE = 2.0  # seconds until what is kept in memory is looked at
 
 
-def patience(services: int) -> float:
-    """Return how many seconds so many Services may take: ten times what they should."""
-    return 120 + services / 5
+def patience(mirrors: int) -> float:
+    """Return how many seconds so many mirrors may take: ten times what they should."""
+    return 120 + mirrors / 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A target that exports so many Services, and a private folder."""
+    """Targets that export what becomes so many mirrors, and a private folder."""
 
-    west: ControlPlane
-    services: int
+    targets: tuple[Linked, ...]
+    mirrors: int
     folder: Path
+    is_woven: bool = False  # whether mirrors name each other, so that the first are written again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How many objects a source has when everything is mirrored.
+
+    To look costs an API server nothing, and etcd little; but little things add up.
+    """
+
+    mirrors: int
+    services: int
+    slices: int
+    endpoints: int  # in the older way of saying them, which other mirrors may prefer
+
+    def is_there(self, east: ControlPlane) -> bool:
+        return (
+            stored(east, SLICES) >= self.slices + self.mirrors
+            and stored(east, SERVICES) >= self.services + self.mirrors
+        )
+
+    def is_there_somehow(self, east: ControlPlane) -> bool:
+        said = stored(east, SLICES) - self.slices + stored(east, ENDPOINTS) - self.endpoints
+        return said >= self.mirrors and stored(east, SERVICES) >= self.services + self.mirrors
+
+    @property
+    def look(self) -> float:
+        """How many seconds there are between two looks: the more there is to count, the more."""
+        return max(LOOK, self.mirrors / 100_000)
+
+
+def wanted(east: ControlPlane, mirrors: int) -> Wanted:
+    return Wanted(
+        mirrors=mirrors,
+        services=stored(east, SERVICES),
+        slices=stored(east, SLICES),
+        endpoints=stored(east, ENDPOINTS),
+    )
 
 
 class Cold:
-    """Measures both sides in turn. The floor writes what the controller has written first."""
+    """Measures all sides in turn. The floor writes what the controller has written first."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(
+        self, trial: Trial, peers: Sequence[Peer] = (), groups: tuple[tuple[Post, ...], ...] = ()
+    ) -> None:
         self._trial = trial
-        self._groups: tuple[tuple[Post, ...], ...] = ()
+        self._peers = peers
+        self.groups = groups  # what was written, and is to be written again
+        self.missing: dict[str, str] = {}
 
     def rounds(self, count: int) -> tuple[Round, ...]:
         return tuple(self._round(number) for number in range(count))
 
     def _round(self, number: int) -> Round:
         load = os.getloadavg()[0]
-        sides: tuple[Callable[[], Sync], ...] = (self.ours, self.floor)
+        sides: list[Callable[[], Sync]] = [self.ours, self.floor]
         # Each goes first every other time; in the first round the floor has nothing to write yet.
         first, second = (side() for side in (sides if number % 2 == 0 else sides[::-1]))
         ours, floor = (first, second) if number % 2 == 0 else (second, first)
-        return Round(ours=ours, floor=floor, load=load)
+        return Round(ours=ours, floor=floor, load=load, peers=self._others(number))
+
+    def _others(self, number: int) -> Mapping[str, Sync]:
+        found = {}
+        for one in list(in_turn(self._peers, number + 1))[-len(self._peers) :]:
+            if one.name not in self.missing:
+                try:
+                    found[one.name] = self.other(one)
+                except Failed as error:
+                    self.missing[one.name] = str(error)
+        return found
 
     def ours(self) -> Sync:
         """Run the controller until everything is mirrored."""
         trial = self._trial
-        with source(trial.west) as east:
-            wanted = stored(east, "endpointslices") + trial.services
+        with source(trial.targets) as east:
+            all_of_it = wanted(east, trial.mirrors)
             api = east.supervisor.pid(API_SERVER.name)
             before = processor_seconds(api)
             with controller(east, trial.folder) as running:
+
+                def is_done() -> bool:
+                    if trial.mirrors and not all_of_it.is_there(east):
+                        return False
+                    return bool(trial.mirrors and not trial.is_woven) or running.has_settled()
+
                 wall = running.until(
-                    "everything mirrored",
-                    (lambda: stored(east, "endpointslices") >= wanted)
-                    if trial.services
-                    else running.has_settled,
-                    patience(trial.services),
+                    "everything mirrored", is_done, patience(trial.mirrors), all_of_it.look
                 )
                 sync = Sync(
                     wall=wall,
@@ -82,16 +140,16 @@ class Cold:
                 sync = replace(
                     sync, peak=memory("VmHWM", running.pid), kept=memory("VmRSS", running.pid)
                 )
-            self._groups = asyncio.run(written(east))
-        if len(self._groups) != trial.services:
-            raise Failed(f"{len(self._groups)} of {trial.services} Services are mirrored")
+            self.groups = asyncio.run(written(east))
+        if len(self.groups) != trial.mirrors:
+            raise Failed(f"there are {len(self.groups)} mirrors, and not {trial.mirrors}")
         return sync
 
     def floor(self) -> Sync:
         """Let the bare client write the same."""
         trial = self._trial
-        with source(trial.west) as east:
-            job = Job(east=server(east), west=server(trial.west), groups=self._groups)
+        with source(trial.targets) as east:
+            job = Job(east=server(east), groups=self.groups)
             path = trial.folder / "write.json"
             path.touch(mode=0o600)
             path.write_bytes(msgspec.json.encode(job))
@@ -99,7 +157,7 @@ class Cold:
             before = processor_seconds(api)
             command = [sys.executable, "-m", "bench.mirroring.floor", "write", str(path)]
             started = time.monotonic()
-            said = run(command, patience=patience(trial.services))
+            said = run(command, patience=patience(trial.mirrors))
             wall = time.monotonic() - started
             cost = msgspec.json.decode(said, type=Cost)
             return Sync(
@@ -107,4 +165,28 @@ class Cold:
                 leading=wall - cost.wall,
                 cpu=cost.cpu,
                 server_cpu=processor_seconds(api) - before,
+                peak=cost.peak,
             )
+
+    def other(self, other: Peer) -> Sync:
+        """Let another mirror do it, however long it takes, within reason."""
+        trial = self._trial
+        with source(trial.targets) as east:
+            all_of_it = wanted(east, trial.mirrors)
+            api = east.supervisor.pid(API_SERVER.name)
+            with peer.running(other, east, trial.targets[0], trial.folder) as running:
+                before, started = processor_seconds(api), time.monotonic()
+                while not all_of_it.is_there_somehow(east):
+                    running.complain_if_ended()
+                    if time.monotonic() > started + 10 * patience(trial.mirrors):
+                        raise Failed(
+                            f"not everything mirrored after {10 * patience(trial.mirrors):.0f} s"
+                        )
+                    time.sleep(all_of_it.look)
+                sync = Sync(
+                    wall=time.monotonic() - started,
+                    cpu=running.cpu(),
+                    server_cpu=processor_seconds(api) - before,
+                )
+                time.sleep(SETTLE)
+                return replace(sync, peak=running.memory("VmHWM"), kept=running.memory("VmRSS"))

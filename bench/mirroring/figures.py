@@ -1,7 +1,6 @@
 """What a run has found, as values that can be written down and read again."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 
@@ -24,11 +23,12 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """The controller and the floor, one after the other, each on a cluster of its own."""
+    """The controller, the floor and other mirrors, one by one, each on a cluster of its own."""
 
     ours: Sync
     floor: Sync
     load: float  # of the machine in the minute before
+    peers: Mapping[str, Sync] = {}
 
     @property
     def cold_ratio(self) -> float:
@@ -42,44 +42,83 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
-    services: int
+    """So many of what is counted, which make so many mirrors."""
+
+    count: int
+    mirrors: int
+    date: str
     rounds: tuple[Round, ...]
+
+
+class Growing(msgspec.Struct, frozen=True, kw_only=True):
+    """Cold starts at several sizes, which may have been measured on several days."""
+
+    machine: Machine
+    empty: Sync  # of a controller that finds nothing to mirror
+    sizes: tuple[Size, ...]
+    missing: Mapping[str, str] = {}  # what could not be measured, and why
+
+
+def merged(before: Growing | None, now: Growing) -> Growing:
+    """Return both; a size that was measured again is what it is now."""
+    known = {} if before is None else {one.count: one for one in before.sizes}
+    known |= {one.count: one for one in now.sizes}
+    return msgspec.structs.replace(now, sizes=tuple(known[count] for count in sorted(known)))
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds from the request that changes a Service to the sight of its changed mirror."""
 
+    when: str
     ours: tuple[float, ...]
     floor: tuple[float, ...]
+    peers: Mapping[str, tuple[float, ...]] = {}
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """Single changes, at rest and when there is other work."""
+
+    machine: Machine
+    date: str
+    load: float
+    mirrors: int
+    storm: float  # other changes a second in the storm, as many as were really made
+    stretches: tuple[Changes, ...]
+    missing: Mapping[str, str] = {}
+
+
+class Read(msgspec.Struct, frozen=True, kw_only=True):
+    """What it costs a bare client to read all of both clusters, and to hold it."""
+
+    wall: float
+    cpu: float
+    kept: float
 
 
 class Restart(msgspec.Struct, frozen=True, kw_only=True):
     """A new process where all mirrors are in place, and then a time of rest."""
 
+    mirrors: int
+    date: str
+    load: float
     ready: float  # seconds from its start
     settled: float  # seconds until it led, saw the target and had nothing left to plan
+    cpu: float  # seconds of the processor until then
+    kept: float  # MB
     writes: Mapping[str, int]  # which the API server has counted, leases apart
     idle: float  # seconds of rest
     idle_requests: Mapping[str, int]  # in that time, without those that come from elsewhere
     idle_cpu: float
+    floor: Read | None = None
 
 
-class Mirroring(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a run has found."""
-
+class Restarts(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
-    date: str
-    empty: float  # MB that a controller keeps where nothing is exported
-    sizes: tuple[Size, ...]
-    idle: Changes
-    busy: Changes  # while the largest size is mirrored for the first time
-    restart: Restart
+    each: tuple[Restart, ...]
 
 
-def write(found: Mirroring, path: Path) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-
-
-def read(path: Path) -> Mirroring:
-    return msgspec.json.decode(path.read_bytes(), type=Mirroring)
+def merged_restarts(before: Restarts | None, now: Restarts) -> Restarts:
+    """Return both; a size that was measured again is what it is now."""
+    known = {} if before is None else {one.mirrors: one for one in before.each}
+    known |= {one.mirrors: one for one in now.each}
+    return msgspec.structs.replace(now, each=tuple(known[count] for count in sorted(known)))

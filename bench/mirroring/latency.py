@@ -1,16 +1,18 @@
 """How long one change in the target takes to be a change of its mirror.
 
-Both sides work at the same time and take turns: the controller has the exported Services, the
-floor has twins that are not exported. The clock runs from sending the change to seeing it in the
-source, for both by the same eyes.
+Both sides work at the same time and take turns: a mirror has the exported Services, the floor has
+twins that are not exported. The clock runs from sending the change to seeing it in the source, for
+both by the same eyes.
 """
 
 import asyncio
+import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 from uuid import uuid4
@@ -19,37 +21,18 @@ import aiohttp
 import msgspec
 
 from bench import peers
-from bench.mirroring.clusters import TWINS, Server, server, twin
-from bench.mirroring.cold import Trial
-from bench.mirroring.figures import Changes
+from bench.mirroring.clusters import TWIN, TWINS, Server, server, twin
 from bench.mirroring.floor import FOLLOWING, REVISION, Job
 from bench.requests import send, session
-from bench.target import SERVICES
 from bench.trial import Failed
-from isthmus.model.names import MIRRORED
+from bench.watching import Event, watch
 from isthmus.model.objects import Key
 from lab.controlplane import ControlPlane
 from lab.process import Process, Supervisor
 
 PATIENCE = 60.0  # seconds for one change
 LONGEST_PAUSE = 0.1  # seconds between two changes, so that they fall at any moment
-SUFFIX = "-west"
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    name: str
-    namespace: str
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-
-
-class _Object(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-
-
-class _Event(msgspec.Struct, frozen=True):
-    type: str
-    object: _Object
+EXPORT = re.compile(r"payments-\d+")  # in whatever the name of its mirror is
 
 
 class Expected(NamedTuple):
@@ -78,22 +61,14 @@ class Observer:
             await self._grown.wait()
 
     async def watch(self, opened: aiohttp.ClientSession) -> None:
-        decoder = msgspec.json.Decoder(_Event)
-        query = {"watch": "1", "labelSelector": "app.kubernetes.io/part-of=payments"}
-        forever = aiohttp.ClientTimeout(None)
-        async with opened.get(SERVICES, params=query, timeout=forever) as answer:
-            answer.raise_for_status()
-            rest = b""
-            async for chunk in answer.content.iter_any():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for event in map(decoder.decode, lines):
-                    self._see(event)
-        raise Failed("the watch of the source has ended")
+        async for event in watch(opened, "app.kubernetes.io/part-of=payments"):
+            self._see(event)
 
-    def _see(self, event: _Event) -> None:
+    def _see(self, event: Event) -> None:
         found = event.object.metadata
-        if event.type == "ADDED" and MIRRORED in found.labels:
-            self.mirrored.append(Key(found.namespace, found.name.removesuffix(SUFFIX)))
+        exported = EXPORT.search(found.name)
+        if event.type == "ADDED" and exported and TWIN not in found.labels:
+            self.mirrored.append(Key(found.namespace, exported[0]))
             self._grown.set()
         awaited = self._awaited.pop(found.annotations.get(REVISION, ""), None)
         if awaited is not None:
@@ -107,26 +82,40 @@ class Stretch:
     begin: int
     end: float
     samples: int  # of each side, at most
+    pause: float = LONGEST_PAUSE
 
 
-async def changes(west: Server, east: Server, stretch: Stretch) -> Changes:
+class Samples(NamedTuple):
+    """Seconds, of a mirror and of the floor beside it."""
+
+    mirror: tuple[float, ...] = ()
+    floor: tuple[float, ...] = ()
+
+    def plus(self, other: "Samples") -> "Samples":
+        return Samples(self.mirror + other.mirror, self.floor + other.floor)
+
+
+async def changes(west: Server, east: Server, stretch: Stretch) -> Samples:
     """Change Services of the target, one after another, and see each mirror change."""
     observer = Observer()
     random = Random(1)
     found: dict[bool, list[float]] = {False: [], True: []}
     async with session(west) as there, session(east) as here, asyncio.TaskGroup() as group:
         watching = group.create_task(observer.watch(here))
-        async with asyncio.timeout(PATIENCE):
-            await observer.until(stretch.begin)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await observer.until(stretch.begin)
+        except TimeoutError:
+            raise Failed(f"{len(observer.mirrored)} of {stretch.begin} mirrors are seen") from None
         for number in range(2 * stretch.samples):
             if len(observer.mirrored) >= stretch.end:
                 break
             is_ours = number % 2 == 0
             key = random.choice(observer.mirrored if is_ours else _twins())
             found[is_ours].append(await _change(there, key, observer.expect()))
-            await asyncio.sleep(random.uniform(0, LONGEST_PAUSE))
+            await asyncio.sleep(random.uniform(0, stretch.pause))
         watching.cancel()
-    return Changes(ours=tuple(found[True]), floor=tuple(found[False]))
+    return Samples(tuple(found[True]), tuple(found[False]))
 
 
 async def _change(there: aiohttp.ClientSession, key: Key, seen: Expected) -> float:
@@ -134,8 +123,11 @@ async def _change(there: aiohttp.ClientSession, key: Key, seen: Expected) -> flo
     patch = {"metadata": {"annotations": {REVISION: seen.revision}}}
     began = time.perf_counter()
     await send(there, "PATCH", path, patch)
-    async with asyncio.timeout(PATIENCE):
-        return await seen.moment - began
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await seen.moment - began
+    except TimeoutError:
+        raise Failed(f"a change was not seen within {PATIENCE:.0f} s") from None
 
 
 def _twins() -> list[Key]:
@@ -146,12 +138,12 @@ def _twins() -> list[Key]:
 
 
 @contextmanager
-def following(trial: Trial, east: ControlPlane) -> Iterator[None]:
+def following(west: ControlPlane, east: ControlPlane, folder: Path) -> Iterator[None]:
     """Let the floor copy every change of a twin."""
-    job = trial.folder / "follow.json"
+    job = folder / "follow.json"
     job.touch(mode=0o600)
-    job.write_bytes(msgspec.json.encode(Job(east=server(east), west=server(trial.west))))
-    log = trial.folder / "floor.log"
+    job.write_bytes(msgspec.json.encode(Job(east=server(east), west=server(west))))
+    log = folder / "floor.log"
     log.unlink(missing_ok=True)
     copier = Process(
         name="floor",
@@ -161,7 +153,7 @@ def following(trial: Trial, east: ControlPlane) -> Iterator[None]:
         ),
         ready=lambda: FOLLOWING in log.read_text(),
     )
-    supervisor = Supervisor(logs=trial.folder)
+    supervisor = Supervisor(logs=folder)
     try:
         supervisor.start([copier])
         yield

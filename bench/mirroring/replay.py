@@ -14,6 +14,8 @@ from isthmus.model.names import MIRRORED, SERVICE_NAME
 from isthmus.model.objects import EndpointSlice, Key, Metadata, Service
 from lab.controlplane import ControlPlane
 
+HEADLESS = "None"
+
 
 async def written(east: ControlPlane) -> tuple[tuple[Post, ...], ...]:
     """Return them as the controller has sent them: each Service, then its slices."""
@@ -49,6 +51,9 @@ def replay(
 
 
 def _unassigned(service: Service) -> Service:
+    if service.spec.cluster_ip == HEADLESS:  # which is not assigned, but asked for
+        spec = replace(service.spec, ip_families=(), ip_family_policy=None)
+        return Service(metadata=_given(service.metadata), spec=spec)
     spec = replace(
         service.spec, cluster_ip="", cluster_ips=(), ip_families=(), ip_family_policy=None
     )

@@ -1,11 +1,12 @@
-"""From figures to tables and verdicts: pure, so that a recorded run can be written down again."""
+"""From figures about cold starts to a report: pure, so that a recorded run can be shown again."""
 
 from collections.abc import Mapping, Sequence
-from math import ceil
 from statistics import median
 
-from bench import document
-from bench.mirroring.figures import Changes, Mirroring, Size, Sync
+from bench.growth import Growth
+from bench.mirroring.figures import Growing, Size, Sync
+from bench.plots import Line, Plot
+from bench.report import Report, days, loads, machine
 from bench.tables import Table, spread
 from bench.verdicts import Verdict
 
@@ -16,199 +17,205 @@ SERVER_SHARE = 1.2  # of the API server's processor time for the same writes
 LINKERD_RATE = 1.67  # Services a second, at any size
 LINKERD_MEMORY = 92.0  # MB with 1,000 mirrors
 LINKERD_AT = 1000
-LINKERD_TIMES = 50
+LINKERD_TIMES = 70
+SERVICES, PODS, LINKS = "exported Services", "pods of one headless Service", "links"
+OURS, FLOOR = "isthmus controller", "floor: the same writes, bare"
 
 
-def terminal(found: Mirroring) -> str:
-    """Return everything a run has found, aligned for a fixed-width font."""
-    parts = [document.aligned(table) for table in _tables(found)]
-    return "\n\n".join([*parts, "\n".join(_remarks(found))]) + "\n"
-
-
-def markdown(found: Mirroring) -> str:
-    """Return the same for the document."""
-    machine = found.machine
-    loads = [one.load for size in found.sizes for one in size.rounds]
-    head = (
-        f"Measured on {found.date}: {machine.cores} cores, {machine.memory_gb} GB, "
-        f"Python {machine.python}, kube-apiserver {machine.kubernetes}, etcd {machine.etcd}; "
-        f"median of {len(found.sizes[0].rounds)} interleaved rounds (lowest … highest); "
-        f"load average {min(loads):.1f} … {max(loads):.1f}."
+def growing(found: Growing, by: str) -> Report:
+    """Report on cold starts, by the number of what ``by`` says."""
+    rounds = [one for size in found.sizes for one in size.rounds]
+    return Report(
+        head=(
+            f"Measured on {days([one.date for one in found.sizes])}: {machine(found.machine)}; "
+            f"median of {_several([len(one.rounds) for one in found.sizes])} interleaved rounds "
+            f"(lowest … highest); {loads([one.load for one in rounds])}. A controller with "
+            f"nothing to mirror: {found.empty.kept:.0f} MB, {found.empty.cpu:.2f} s of CPU."
+        ),
+        tables=(_cold(found, by),),
+        verdicts=tuple(verdict for size in found.sizes for verdict in _of_size(size))
+        if by == SERVICES
+        else (),
+        missing=found.missing,
+        growths=growths(found, by),
+        plots={} if by != SERVICES else {"cold": _cold_plot(found), "memory": _memory_plot(found)},
     )
-    parts = [head, *(document.piped(table) for table in _tables(found))]
-    return "\n\n".join([*parts, "\n".join(f"- {remark}" for remark in _remarks(found))])
 
 
-def percentile(figures: Sequence[float], share: float) -> float:
-    """Return the smallest figure that ``share`` of all do not exceed."""
-    return sorted(figures)[ceil(share * len(figures)) - 1]
+def growths(found: Growing, by: str) -> tuple[Growth, ...]:
+    """Return what grows with the number, less what it is without any."""
+    empty = found.empty
 
+    def middle(size: Size) -> Sync:
+        return _middle([one.ours for one in size.rounds])
 
-def verdicts(found: Mirroring) -> list[Verdict]:
-    """Judge every goal."""
-    judged = [verdict for size in found.sizes for verdict in _of_size(size)]
-    judged += [
-        verdict
-        for size in found.sizes
-        if size.services == LINKERD_AT
-        for verdict in _beside_linkerd(size)
-    ]
-    restart = found.restart
-    judged.append(_verdict("a restart writes nothing", not restart.writes, _listed(restart.writes)))
-    extra = {name: n for name, n in restart.idle_requests.items() if not name.endswith(" leases")}
-    goal = f"{restart.idle:.0f} idle seconds without a request, the lease's apart"
-    judged.append(_verdict(goal, not extra, _listed(extra)))
-    return judged
+    def points(figures: Mapping[int, float]) -> tuple[tuple[float, float], ...]:
+        return tuple((float(count), figure) for count, figure in figures.items())
+
+    ours = {size.count: middle(size) for size in found.sizes}
+    floor = {size.count: _middle([one.floor for one in size.rounds]) for size in found.sizes}
+    by_ours = {count: one.writing for count, one in ours.items()}
+    by_floor = {count: one.writing for count, one in floor.items()}
+    cpu = {count: one.cpu - empty.cpu for count, one in ours.items()}
+    kept = {count: one.kept - empty.kept for count, one in ours.items()}
+    return (
+        Growth(what="controller's CPU", by=by, unit="s", points=points(cpu)),
+        Growth(what="controller's memory", by=by, unit="MB", points=points(kept)),
+        Growth(
+            what="cold start, from the first write on",
+            by=by,
+            unit="s",
+            points=points(by_ours),
+            should_be="the server's",
+        ),
+        Growth(
+            what="the floor's writes",
+            by=by,
+            unit="s",
+            points=points(by_floor),
+            should_be="the server's",
+        ),
+    )
 
 
 def _of_size(size: Size) -> list[Verdict]:
-    named = f"{size.services:,} Services"
-    writing = [one.writing_ratio for one in size.rounds]
-    cold = [one.cold_ratio for one in size.rounds]
-    servers = [one.ours.server_cpu / one.floor.server_cpu for one in size.rounds]
-    return [
-        _verdict(
-            f"{named} from a cold start at ≥ {FLOOR_SHARE:.0%} of the floor's rate",
-            median(cold) >= FLOOR_SHARE,
-            f"{median(cold):.0%}",
+    named = f"{size.count:,} {SERVICES}"
+    cold = median(one.cold_ratio for one in size.rounds)
+    writing = median(one.writing_ratio for one in size.rounds)
+    servers = median(one.ours.server_cpu / one.floor.server_cpu for one in size.rounds)
+    judged = [
+        Verdict(
+            goal=f"{named} from a cold start at ≥ {FLOOR_SHARE:.0%} of the floor's rate",
+            met=cold >= FLOOR_SHARE,
+            evidence=f"{cold:.0%}; {writing:.0%} from the first write on",
         ),
-        _verdict(
-            f"{named} from the first write on at ≥ {FLOOR_SHARE:.0%} of it",
-            median(writing) >= FLOOR_SHARE,
-            f"{median(writing):.0%}",
-        ),
-        _verdict(
-            f"{named}: the API server's CPU ≤ {SERVER_SHARE} times the floor's",
-            median(servers) <= SERVER_SHARE,
-            f"{median(servers):.2f}",
+        Verdict(
+            goal=f"{named}: the API server's CPU ≤ {SERVER_SHARE} times the floor's",
+            met=servers <= SERVER_SHARE,
+            evidence=f"{servers:.2f}",
         ),
     ]
+    if size.count == LINKERD_AT:
+        judged += _beside_linkerd(size)
+    return judged
 
 
 def _beside_linkerd(size: Size) -> list[Verdict]:
     """Compare at the one size at which Linkerd's mirror was measured."""
-    times = size.services / median(one.ours.wall for one in size.rounds) / LINKERD_RATE
-    kept = median(one.ours.kept for one in size.rounds)
-    named = f"{LINKERD_AT:,} Services"
+    ours = _middle([one.ours for one in size.rounds])
+    times = size.count / ours.wall / LINKERD_RATE
+    named = f"{LINKERD_AT:,} {SERVICES}"
     return [
-        _verdict(
-            f"{named} ≥ {LINKERD_TIMES} times as fast as Linkerd's {LINKERD_RATE}/s",
-            times >= LINKERD_TIMES,
-            f"{times:.0f}",
+        Verdict(
+            goal=f"{named} ≥ {LINKERD_TIMES} times as fast as Linkerd's {LINKERD_RATE}/s",
+            met=times >= LINKERD_TIMES,
+            evidence=f"{times:.0f} times",
         ),
-        _verdict(
-            f"memory with {named} ≤ Linkerd's {LINKERD_MEMORY:.0f} MB",
-            kept <= LINKERD_MEMORY,
-            f"{kept:.0f} MB",
+        Verdict(
+            goal=f"memory with {named} below Linkerd's {LINKERD_MEMORY:.0f} MB",
+            met=ours.kept < LINKERD_MEMORY,
+            evidence=f"{ours.kept:.0f} MB",
         ),
     ]
 
 
-def _tables(found: Mirroring) -> Sequence[Table]:
-    return (
-        *(_cold(size, found.empty) for size in found.sizes),
-        _changes(found),
-        _restart(found),
-    )
-
-
-def _cold(size: Size, empty: float) -> Table:
-    ours = [one.ours for one in size.rounds]
-    floor = [one.floor for one in size.rounds]
-    kept = median(one.kept for one in ours)
-    return Table(
-        title=f"{size.services:,} exported Services, from a cold start to all mirrored",
-        columns=(
-            *("", "wall s", "of it before the first write", "Services/s", "CPU s"),
-            *("API server's CPU s", "RSS MB", "peak", "MB per 1,000"),
-        ),
-        rows=(
+def _cold(found: Growing, by: str) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for size in found.sizes:
+        ours, floor = [one.ours for one in size.rounds], [one.floor for one in size.rounds]
+        added = (_middle(ours).kept - found.empty.kept) * 1000 / size.mirrors
+        rows.append(_row(f"{size.count:,}: {OURS}", ours, size.mirrors, f"{added:.1f}"))
+        rows.append(_row(f"{size.count:,}: {FLOOR}", floor, size.mirrors))
+        for name in dict.fromkeys(name for one in size.rounds for name in one.peers):
+            each = [one.peers[name] for one in size.rounds if name in one.peers]
+            rows.append(_row(f"{size.count:,}: {name}", each, size.mirrors))
+        rows.append(
             (
-                "isthmus controller",
-                spread([one.wall for one in ours], 2),
-                spread([one.leading for one in ours], 2),
-                *_costs(ours, size.services),
-                spread([one.kept for one in ours], 0),
-                spread([one.peak for one in ours], 0),
-                f"{(kept - empty) / size.services * 1000:.1f}",
-            ),
-            (
-                "floor: the same writes, bare",
-                spread([one.wall for one in floor], 2),
-                spread([one.leading for one in floor], 2),
-                *(*_costs(floor, size.services), "", "", ""),
-            ),
-            (
-                "floor ÷ ours",
+                f"{size.count:,}: floor ÷ ours",
                 spread([one.cold_ratio for one in size.rounds], 2),
                 f"{spread([one.writing_ratio for one in size.rounds], 2)} without it",
-                *("", "", "", "", "", ""),
-            ),
-            *_linkerd(size.services),
-        ),
-    )
-
-
-def _linkerd(services: int) -> tuple[tuple[str, ...], ...]:
-    if services != LINKERD_AT:
-        return ()
-    rate = f"{LINKERD_RATE:.2f}"
-    wall = f"about {services / LINKERD_RATE:.0f}"
-    memory = f"{LINKERD_MEMORY:.0f}"
-    return (("Linkerd's mirror, measured earlier", wall, "", rate, "", "", memory, "", ""),)
-
-
-def _costs(each: Sequence[Sync], services: int) -> tuple[str, str, str]:
-    return (
-        spread([services / one.wall for one in each], 0),
-        spread([one.cpu for one in each], 2),
-        spread([one.server_cpu for one in each], 1),
-    )
-
-
-def _changes(found: Mirroring) -> Table:
-    first, last = found.sizes[0].services, found.sizes[-1].services
-    rows = []
-    for when, changes in ((f"{first:,} mirrors, idle", found.idle), _during(last, found.busy)):
-        for who, figures in (("isthmus", changes.ours), ("floor", changes.floor)):
-            if figures:
-                shares = (percentile(figures, share) * 1000 for share in (0.5, 0.9, 0.99, 1.0))
-                cells = (f"{figure:.1f}" for figure in shares)
-                rows.append((f"{when}: {who}", str(len(figures)), *cells))
+                *([""] * 6),
+            )
+        )
+        if by == SERVICES and size.count == LINKERD_AT:
+            rows.append(_linkerd(size.count))
     return Table(
-        title="One change in the target until its mirror is seen to change, in ms",
-        columns=("", "samples", "p50", "p90", "p99", "highest"),
+        title=f"From a cold start to all mirrored, by {by}",
+        columns=(
+            *("", "wall s", "of it before the first write", "mirrors/s", "CPU s"),
+            *("API server's CPU s", "RSS MB", "peak", "KB per mirror"),
+        ),
         rows=tuple(rows),
     )
 
 
-def _during(services: int, changes: Changes) -> tuple[str, Changes]:
-    return f"while {services:,} are mirrored", changes
+def _row(name: str, each: Sequence[Sync], mirrors: int, added: str = "") -> tuple[str, ...]:
+    return (
+        name,
+        spread([one.wall for one in each], 2),
+        spread([one.leading for one in each], 2),
+        spread([mirrors / one.wall for one in each], 0),
+        spread([one.cpu for one in each], 2),
+        spread([one.server_cpu for one in each], 1),
+        spread([one.kept for one in each], 0) if each[0].kept else "",
+        spread([one.peak for one in each], 0) if each[0].peak else "",
+        added,
+    )
 
 
-def _restart(found: Mirroring) -> Table:
-    restart = found.restart
-    return Table(
-        title=f"Restart with {found.sizes[0].services:,} mirrors in place, and rest",
-        columns=("", "figure"),
-        rows=(
-            ("from start to ready, s", f"{restart.ready:.2f}"),
-            ("to leading, connected and nothing left to plan, s", f"{restart.settled:.2f}"),
-            ("writes, leases apart", _listed(restart.writes)),
-            (f"requests in {restart.idle:.0f} idle s", _listed(restart.idle_requests)),
-            (f"CPU s in {restart.idle:.0f} idle s", f"{restart.idle_cpu:.2f}"),
-            ("RSS of a controller with nothing to mirror, MB", f"{found.empty:.0f}"),
+def _linkerd(services: int) -> tuple[str, ...]:
+    wall = f"about {services / LINKERD_RATE:.0f}"
+    named = f"{services:,}: Linkerd's mirror, measured earlier"
+    return (named, wall, "", f"{LINKERD_RATE:.2f}", "", "", f"{LINKERD_MEMORY:.0f}", "", "")
+
+
+def _cold_plot(found: Growing) -> Plot:
+    def line(name: str, each: Mapping[int, float], *, is_dashed: bool = False) -> Line:
+        return Line(name, tuple((float(n), wall) for n, wall in each.items()), is_dashed)
+
+    ours = {one.count: median(each.ours.wall for each in one.rounds) for one in found.sizes}
+    floor = {one.count: median(each.floor.wall for each in one.rounds) for one in found.sizes}
+    linkerd = {one.count: one.count / LINKERD_RATE for one in found.sizes}
+    return Plot(
+        title="From a cold start to all mirrored",
+        x_label="exported Services",
+        y_label="seconds",
+        lines=(
+            line("isthmus", ours),
+            line("floor: bare client", floor, is_dashed=True),
+            line("Linkerd: 1.67 a second", linkerd, is_dashed=True),
         ),
     )
 
 
-def _remarks(found: Mirroring) -> list[str]:
-    return [str(verdict) for verdict in verdicts(found)]
+def _memory_plot(found: Growing) -> Plot:
+    kept = {one.count: median(each.ours.kept for each in one.rounds) for one in found.sizes}
+    points = ((0.0, found.empty.kept), *((float(n), mb) for n, mb in kept.items()))
+    return Plot(
+        title="What a controller keeps in memory",
+        x_label="mirrors",
+        y_label="MB",
+        lines=(
+            Line("isthmus", points),
+            Line("Linkerd at 1,000", ((float(LINKERD_AT), LINKERD_MEMORY),)),
+        ),
+        log_x=False,
+        log_y=False,
+    )
 
 
-def _verdict(goal: str, met: bool, evidence: str) -> Verdict:
-    return Verdict(goal=goal, met=met, evidence=evidence)
+def _middle(each: Sequence[Sync]) -> Sync:
+    """Return the median of every figure, as if it were one measurement."""
+    return Sync(
+        wall=median(one.wall for one in each),
+        leading=median(one.leading for one in each),
+        cpu=median(one.cpu for one in each),
+        server_cpu=median(one.server_cpu for one in each),
+        peak=median(one.peak for one in each),
+        kept=median(one.kept for one in each),
+    )
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {name}" for name, number in counts.items()) or "none"
+def _several(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"

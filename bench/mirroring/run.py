@@ -1,99 +1,145 @@
-"""One run: the sizes in turn, then single changes and a restart among the mirrors."""
+"""Where everything is mirrored already: single changes, restarts and rest."""
 
 import asyncio
-import compileall
-import tempfile
+import os
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from math import inf
-from pathlib import Path
 
-import isthmus
+from msgspec.structs import replace
+
 from bench import results
-from bench.mirroring.clusters import export, server, source, stored, target
-from bench.mirroring.cold import Cold, Trial, patience
+from bench.mirroring import peer, storm
+from bench.mirroring.clusters import export, linked, server, source, target
+from bench.mirroring.cold import Trial, Wanted, patience, wanted
 from bench.mirroring.controller import controller
-from bench.mirroring.figures import Changes, Mirroring, Restart, Size
-from bench.mirroring.latency import Stretch, changes, following
-from bench.mirroring.restart import restart
+from bench.mirroring.figures import Changes, Latency, Restarts
+from bench.mirroring.latency import Samples, Stretch, changes, following
+from bench.mirroring.peer import Peer
+from bench.mirroring.plan import Plan, ground
+from bench.mirroring.restart import floor, restart
 from bench.progress import Progress
-from lab.build import build
+from bench.trial import Failed
 from lab.controlplane import ControlPlane
-from lab.versions import CONTROL_PLANE, ETCD, KUBERNETES
+from lab.versions import ETCD, KUBERNETES
 
 STATUS = 12.0  # seconds: as long as the status of a link may wait for work that goes on
+STORM = 100.0  # changes a second
+SHORT_PAUSE = 0.03  # seconds between two changes, where the time for them is short
+IDLE, STORMY, BUSY = "idle", "in a storm", "in a cold start"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What one run measures; ``sizes`` grow."""
-
-    sizes: tuple[int, ...]
-    rounds: int
-    samples: int  # of single changes, for each side
-    rest: float  # seconds without any change
-
-
-def run(plan: Plan) -> Mirroring:
-    build(CONTROL_PLANE)
-    # As it is where it was installed; a checkout may be forbidden to keep what it has compiled.
-    compileall.compile_dir(Path(isthmus.__file__).parent, quiet=1)
-    progress = Progress("mirroring measurements", len(plan.sizes) + 3)
-    sizes: list[Size] = []
-    settled: tuple[Changes, Restart] | None = None
-    with target() as west, tempfile.TemporaryDirectory() as folder:
-        empty = Cold(_trial(west, 0, folder)).ours().kept
-        progress.step("a controller with nothing to do")
-        for services in plan.sizes:
-            filled = sizes[-1].services if sizes else 0
-            asyncio.run(export(west, range(filled, services)))
-            trial = _trial(west, services, folder)
-            sizes.append(Size(services=services, rounds=Cold(trial).rounds(plan.rounds)))
-            progress.step(f"{services} Services")
-            if settled is None:
-                settled = _settled(trial, plan)
-                progress.step("single changes, restart and rest")
-        assert settled is not None, "there is at least one size"
-        busy = _busy(_trial(west, plan.sizes[-1], folder), plan)
-        progress.step("single changes while others are mirrored")
-    return Mirroring(
+def changing(plan: Plan) -> Latency:
+    """Change single Services: at rest, in a storm of other changes, and in a cold start."""
+    (mirrors,) = plan.sizes
+    load = os.getloadavg()[0]
+    missing: dict[str, str] = {}
+    rounds = plan.rounds[mirrors]
+    progress = Progress("measurements of single changes", 1 + rounds + len(plan.peers))
+    with ground() as folder, target() as west:
+        asyncio.run(export(west, range(mirrors)))
+        trial = Trial(targets=(linked(west),), mirrors=mirrors, folder=folder)
+        calm, rough, rate = _calm_and_rough(trial, west, plan)
+        progress.step(f"{mirrors} mirrors, idle and in a storm")
+        others: dict[str, tuple[Samples, Samples]] = {}
+        for one in plan.peers:
+            try:
+                others[one.name] = _calm_and_rough(trial, west, plan, one)[:2]
+            except Failed as error:
+                missing[one.name] = str(error)
+            progress.step(one.name)
+        busy = Samples()
+        for _ in range(rounds):
+            busy = busy.plus(_busy(trial, west, plan))
+            progress.step("while others are mirrored")
+    return Latency(
         machine=results.machine(KUBERNETES, ETCD),
         date=datetime.now(UTC).date().isoformat(),
-        empty=empty,
-        sizes=tuple(sizes),
-        idle=settled[0],
-        busy=busy,
-        restart=settled[1],
+        load=load,
+        mirrors=mirrors,
+        storm=rate,
+        stretches=(
+            _changes(IDLE, calm, {name: one for name, (one, _) in others.items()}),
+            _changes(STORMY, rough, {name: one for name, (_, one) in others.items()}),
+            _changes(BUSY, busy, {}),
+        ),
+        missing=missing,
     )
 
 
-def _trial(west: ControlPlane, services: int, folder: str) -> Trial:
-    return Trial(west=west, services=services, folder=Path(folder))
+def restarting(plan: Plan) -> Restarts:
+    """Start a controller where everything is mirrored already."""
+    progress = Progress("restarts", len(plan.sizes))
+    found = []
+    with ground() as folder, target() as west:
+        before = 0
+        for mirrors in plan.sizes:
+            asyncio.run(export(west, range(before, mirrors)))
+            before = mirrors
+            trial = Trial(targets=(linked(west),), mirrors=mirrors, folder=folder)
+            with source(trial.targets) as east:
+                everything = wanted(east, mirrors)
+                with controller(east, folder):
+                    _until(everything, east, patience(mirrors))
+                    time.sleep(STATUS)
+                bare = floor(west, east, trial)
+                found.append(replace(restart(trial, east, plan.rest), floor=bare))
+            progress.step(f"{mirrors} mirrors")
+    return Restarts(machine=results.machine(KUBERNETES, ETCD), each=tuple(found))
 
 
-def _settled(trial: Trial, plan: Plan) -> tuple[Changes, Restart]:
-    """Measure where all mirrors are in place."""
-    with source(trial.west) as east:
-        wanted = stored(east, "endpointslices") + trial.services
-        stretch = Stretch(begin=trial.services, end=inf, samples=plan.samples)
-        with controller(east, trial.folder) as running, following(trial, east):
-            running.until(
-                "everything mirrored",
-                lambda: stored(east, "endpointslices") >= wanted,
-                patience(trial.services),
-            )
-            found = asyncio.run(changes(server(trial.west), server(east), stretch))
-            time.sleep(STATUS)
-        return found, restart(trial, east, plan.rest)
+def _calm_and_rough(
+    trial: Trial, west: ControlPlane, plan: Plan, other: Peer | None = None
+) -> tuple[Samples, Samples, float]:
+    """Measure where all mirrors are in place; return how hard it has stormed, too."""
+    there = server(west)
+    stretch = Stretch(begin=trial.mirrors, end=inf, samples=plan.samples)
+    blowing = storm.Job(west=there, services=trial.mirrors, rate=STORM)
+    with source(trial.targets) as east, following(west, east, trial.folder):
+        everything = wanted(east, trial.mirrors)
+        with _mirroring(other, east, trial):
+            _until(everything, east, 10 * patience(trial.mirrors))
+            calm = asyncio.run(changes(there, server(east), stretch))
+            with storm.storm(blowing, trial.folder) as blown:
+                rough = asyncio.run(changes(there, server(east), stretch))
+                return calm, rough, blown.rate
 
 
-def _busy(trial: Trial, plan: Plan) -> Changes:
+def _busy(trial: Trial, west: ControlPlane, plan: Plan) -> Samples:
     """Measure while mirrors are made, from a tenth of them to the last."""
-    stretch = Stretch(begin=trial.services // 10, end=trial.services, samples=plan.samples)
+    stretch = Stretch(
+        begin=trial.mirrors // 10, end=trial.mirrors, samples=plan.samples, pause=SHORT_PAUSE
+    )
     with (
-        source(trial.west) as east,
-        following(trial, east),
+        source(trial.targets) as east,
+        following(west, east, trial.folder),
         controller(east, trial.folder),
     ):
-        return asyncio.run(changes(server(trial.west), server(east), stretch))
+        return asyncio.run(changes(server(west), server(east), stretch))
+
+
+def _mirroring(
+    other: Peer | None, east: ControlPlane, trial: Trial
+) -> AbstractContextManager[object]:
+    if other is None:
+        return controller(east, trial.folder)
+    return peer.running(other, east, trial.targets[0], trial.folder)
+
+
+def _until(everything: Wanted, east: ControlPlane, within: float) -> None:
+    deadline = time.monotonic() + within
+    while not everything.is_there_somehow(east):
+        if time.monotonic() > deadline:
+            raise Failed(f"not everything is mirrored after {within:.0f} s")
+        time.sleep(everything.look)
+
+
+def _changes(when: str, own: Samples, others: Mapping[str, Samples]) -> Changes:
+    return Changes(
+        when=when,
+        ours=own.mirror,
+        floor=own.floor,
+        peers={name: one.mirror for name, one in others.items()},
+    )

@@ -13,8 +13,11 @@ from isthmus.cli import exits
 EVERYWHERE = {"kubeconfig", "context"}
 _CODES = (
     (0, "all is well"),
-    (exits.FAILED, "refused, or not as it should be; trying again changes nothing"),
-    (exits.MISUSED, "typed wrongly; nothing was done"),
+    (exits.FAILED, "refused, not there, or not as it should be; trying again changes nothing"),
+    (
+        exits.MISUSED,
+        "typed wrongly: an option, a value, a file that is given to it; nothing was done",
+    ),
     (exits.TRY_AGAIN, "it may work if it is tried again: something was not reached, or not ready"),
     (exits.INTERRUPTED, "interrupted by Ctrl-C; by another signal: 128 and its number"),
 )

@@ -8,7 +8,8 @@ from typing import IO
 
 from lab.clusters import Cluster
 from lab.images import archive
-from lab.images.recipes import Image
+from lab.images.layers import made
+from lab.images.recipes import BY_NAME, Image
 from lab.node.boot import NodeTrouble, entering
 
 IMPORT = ("ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
@@ -27,6 +28,14 @@ def load(cluster: Cluster, image: Image, layers: Sequence[Path]) -> bool:
         _finish(into, cluster, image.name)
     known.write_text(json.dumps(noted | {image.name: content}))
     return True
+
+
+def load_all(clusters: Sequence[Cluster]) -> None:
+    """Make all images known in ``clusters``; what is missing is built."""
+    for image in (recipe() for recipe in BY_NAME.values()):
+        layers = made(image.layers)
+        for cluster in clusters:
+            load(cluster, image, layers)
 
 
 def load_file(cluster: Cluster, path: Path) -> None:

@@ -3,22 +3,14 @@
 import socket
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from lab.asking import answers
 from lab.clusters import API_PORT, Cluster
-from lab.controlplane import etcd
 from lab.node import papers
 from lab.node.settings import CONTAINERD_SOCKET, Places
 from lab.process import Process
-from lab.versions import (
-    API_SERVER,
-    CONTROLLER_MANAGER,
-    ETCD_SERVER,
-    KUBE_PROXY,
-    KUBELET,
-    SCHEDULER,
-)
+from lab.programs import Serving, api_server, certified, controller_manager, etcd
+from lab.versions import API_SERVER, KUBE_PROXY, KUBELET, SCHEDULER
 
 ETCD_URL = "http://127.0.0.1:2379"
 BALANCER = "balancer"
@@ -48,49 +40,34 @@ def programs(cluster: Cluster) -> tuple[Process, ...]:
 
 def _api_server(cluster: Cluster, places: Places, ca: str) -> Process:
     folder = places.papers
-    return Process(
-        name=API_SERVER.name,
-        needs=(ETCD_SERVER.name,),
-        argv=(
-            str(API_SERVER.path),
-            f"--etcd-servers={ETCD_URL}",
-            f"--advertise-address={cluster.address}",
-            f"--secure-port={API_PORT}",
-            *_serving(folder),
-            f"--token-auth-file={folder / 'tokens.csv'}",
-            "--authorization-mode=Node,RBAC",
-            "--enable-admission-plugins=NodeRestriction",
-            f"--service-account-issuer=https://kubernetes.default.svc.{cluster.domain}",
-            f"--service-account-signing-key-file={folder / 'service-accounts.key'}",
-            f"--service-account-key-file={folder / 'service-accounts.key'}",
-            f"--service-cluster-ip-range={cluster.services}",
-            # Without this, `kubectl exec` looks the node's name up in a DNS that has no such name.
-            "--kubelet-preferred-address-types=InternalIP",
-            f"--kubelet-certificate-authority={folder / 'ca.crt'}",
-            f"--kubelet-client-certificate={folder / 'kubelet-client.crt'}",
-            f"--kubelet-client-key={folder / 'kubelet-client.key'}",
-            "--profiling=false",
-        ),
-        ready=_asking(f"{cluster.url}/readyz", ca),
+    serving = Serving(
+        etcd_url=ETCD_URL,
+        papers=folder,
+        address=cluster.address,
+        port=API_PORT,
+        domain=cluster.domain,
+        services=cluster.services,
     )
+    own = (
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        # Without this, `kubectl exec` looks the node's name up in a DNS that has no such name.
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--kubelet-certificate-authority={folder / 'ca.crt'}",
+        f"--kubelet-client-certificate={folder / 'kubelet-client.crt'}",
+        f"--kubelet-client-key={folder / 'kubelet-client.key'}",
+    )
+    return api_server(serving, own, _asking(f"{cluster.url}/readyz", ca))
 
 
 def _controller_manager(cluster: Cluster, places: Places, ca: str) -> Process:
-    return Process(
-        name=CONTROLLER_MANAGER.name,
-        needs=(API_SERVER.name,),
-        argv=(
-            str(CONTROLLER_MANAGER.path),
-            f"--kubeconfig={places.kubeconfig(papers.CONTROLLERS)}",
-            "--use-service-account-credentials",
-            f"--root-ca-file={places.papers / 'ca.crt'}",
-            f"--service-account-private-key-file={places.papers / 'service-accounts.key'}",
-            *_serving(places.papers),
-            f"--cluster-cidr={cluster.pods}",
-            "--leader-elect=false",
-        ),
-        ready=_asking("https://127.0.0.1:10257/healthz", ca),
+    own = (
+        "--use-service-account-credentials",
+        *certified(places.papers),
+        f"--cluster-cidr={cluster.pods}",
     )
+    ready = _asking("https://127.0.0.1:10257/healthz", ca)
+    return controller_manager(places.papers, places.kubeconfig(papers.CONTROLLERS), own, ready)
 
 
 def _scheduler(places: Places, ca: str) -> Process:
@@ -100,7 +77,7 @@ def _scheduler(places: Places, ca: str) -> Process:
         argv=(
             str(SCHEDULER.path),
             f"--kubeconfig={places.kubeconfig(papers.SCHEDULER)}",
-            *_serving(places.papers),
+            *certified(places.papers),
             "--leader-elect=false",
         ),
         ready=_asking("https://127.0.0.1:10259/healthz", ca),
@@ -137,13 +114,6 @@ def _kube_proxy(places: Places) -> Process:
         needs=(API_SERVER.name,),
         argv=(str(KUBE_PROXY.path), f"--config={places.settings / 'kube-proxy.json'}"),
         ready=_asking("http://127.0.0.1:10249/healthz"),
-    )
-
-
-def _serving(folder: Path) -> tuple[str, str]:
-    return (
-        f"--tls-cert-file={folder / 'server.crt'}",
-        f"--tls-private-key-file={folder / 'server.key'}",
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -265,6 +265,10 @@ class Running:
         return self.wire.writes
 
 
+def unchanged(inner: Transport) -> Transport:
+    return inner
+
+
 def nowhere(door: Door) -> AbstractAsyncContextManager[Chunks]:
     raise catalogue_errors.Unreachable(f"there is no way to {door.cluster}")
 
@@ -278,14 +282,18 @@ async def controlling(
     air: Air | None = None,
     catalogue: Open = nowhere,
     knock: Knock = nobody_knocks,
+    around: Callable[[Transport], Transport] = unchanged,
 ) -> AsyncIterator[Running]:
-    """Run a controller in ``east`` that can reach ``targets`` by their names."""
+    """Run a controller in ``east`` that can reach ``targets`` by their names.
+
+    ``around`` is put around all its ways to clusters.
+    """
     by_host = {f"{one.cluster.name}.example": one.cluster for one in targets}
 
     def connect(access: Access) -> Transport:
-        return by_host[urlsplit(access.server.url).hostname or ""].transport("none")
+        return around(by_host[urlsplit(access.server.url).hostname or ""].transport("none"))
 
-    wire, clock = Wire(east.cluster.transport()), VirtualClock()
+    wire, clock = Wire(around(east.cluster.transport())), VirtualClock()
     network = air or Air()
     outside = Outside(
         client=Client(wire, clock=clock, random=Random(seed)),

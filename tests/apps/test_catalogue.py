@@ -5,9 +5,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
+from isthmus.apps.controller.linking.following import LONGEST_DENIAL
 from isthmus.apps.controller.mirroring.prober import JITTER, PERIOD
 from isthmus.apps.controller.run import Controller
-from isthmus.catalogue.errors import Unreachable
+from isthmus.catalogue.errors import Forbidden, Unreachable
 from isthmus.catalogue.following import Chunks, Door
 from isthmus.catalogue.serving import spoken
 from isthmus.embedded.faults import effects
@@ -41,6 +42,7 @@ class Way:
 
     controllers: dict[str, Controller] = field(default_factory=dict)
     opened: int = 0
+    refused: int = 0
 
     def __call__(self, door: Door) -> AbstractAsyncContextManager[Chunks]:
         return self._open(door)
@@ -52,7 +54,11 @@ class Way:
         if controller is None:
             raise Unreachable(f"{door.cluster} does not answer")
         offers = controller.exporting.offers
-        stream = offers.open("east")
+        try:
+            stream = offers.open("east")
+        except Forbidden:
+            self.refused += 1
+            raise
         self.opened += 1
 
         async def chunks() -> AsyncGenerator[bytes, None]:
@@ -164,6 +170,28 @@ async def test_a_grant_that_is_withdrawn_takes_no_mirror_along() -> None:
         await west.create(GRANTS, grant())
         await asyncio.sleep(120)
         assert await east.condition("Ready") == ("True", "Ready")
+
+
+async def test_a_grant_that_is_back_lets_the_catalogue_be_followed_within_seconds() -> None:
+    """However long it was away: somebody has just written it, and looks whether it works."""
+    east, west, way = await source(), await target(*web(1)), Way()
+    await west.create(GRANTS, grant())
+    await east.create(LINKS, link())
+    async with offering(west, way), controlling(east, catalogue=way):
+        await settled(east, mirrored(1))
+        for away in (30, QUARTER):
+            await west.delete(GRANTS, "east")
+            await asyncio.sleep(away)
+            assert await east.condition("Connected") == ("False", "Forbidden")
+            tried = way.refused
+            await asyncio.sleep(60)
+            assert way.refused - tried <= 60 / (LONGEST_DENIAL / 2)  # knocks, but does not hammer
+            await west.create(GRANTS, grant())
+            await until(
+                lambda: east.condition("Connected"),
+                lambda found: found == ("True", "Connected"),
+                within=5,
+            )
 
 
 async def test_grants_are_told_whether_they_are_understood() -> None:

@@ -17,15 +17,17 @@ from isthmus.apps.controller.certifying import front as fronts
 from isthmus.apps.controller.certifying.authority import Authority
 from isthmus.apps.controller.certifying.front import Front, Place, PortTaken
 from isthmus.apps.credentials import Credentials
+from isthmus.kube.tls import as_file
 from isthmus.model.identities import Identity
 from isthmus.pki import bundle
 from isthmus.pki.issue import issue
-from isthmus.pki.keys import Pair, new_key, read_certificates
+from isthmus.pki.keys import Pair, chain_pem, new_key, read_certificates
 from isthmus.pki.verify import verify
 from isthmus.runtime.clock import SystemClock
 from tests.apps.clusters import place
 from tests.apps.signers import CSR, Office, populate, token
 from tests.apps.trusting import anchor, given, issuer, issuer_secret, put, trust_map
+from tests.support.pki import resigned
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.sockets
@@ -132,6 +134,17 @@ async def test_a_caller_is_who_its_certificate_says_and_without_one_nobody() -> 
         assert await served.get(client(own=shown())) == str(GATEWAY)
         stranger = shown(issuer(OTHER, now=NOW))
         assert await served.hangs_up(client(own=stranger))
+
+
+async def test_a_caller_whose_certificate_nobody_can_read_is_nobody() -> None:
+    """OpenSSL lets it pass: whoever has the issuer of a cluster can make one."""
+    own = shown()
+    odd = resigned(own.leaf, EAST).encode() + chain_pem(EAST.certificate)
+    context = client()
+    with as_file(odd + own.key_pem) as path:
+        context.load_cert_chain(path)
+    async with serving() as served:
+        assert await served.get(context) == "nobody"
 
 
 async def test_anchors_and_certificate_are_replaced_without_a_restart() -> None:

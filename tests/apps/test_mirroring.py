@@ -1,9 +1,14 @@
 """What a controller does and does not do, on embedded clusters and virtual time."""
 
 import asyncio
-from dataclasses import replace
+import base64
+import ssl
 
 import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from isthmus.apps.controller.metrics import registry
@@ -31,6 +36,8 @@ from tests.apps.clusters import (
     settled,
     source,
 )
+from tests.support.certificates import self_signed
+from tests.support.pki import of_version
 from tests.support.waiting import eventually, until
 
 HOUR = 3600.0
@@ -184,6 +191,16 @@ async def test_rotated_credentials_are_used_without_a_write() -> None:
         await settled(east, [*mirrored(8), "late-west"])
 
 
+def with_authority(pem: str) -> bytes:
+    found = yaml.safe_load(kubeconfig("west"))
+    coded = base64.b64encode(pem.encode()).decode()
+    found["clusters"][0]["cluster"]["certificate-authority-data"] = coded
+    return yaml.safe_dump(found).encode()
+
+
+CA = x509.load_pem_x509_certificate(self_signed("ca").certificate).public_bytes(Encoding.DER)
+
+
 @pytest.mark.parametrize(
     "raw, reason",
     [
@@ -193,6 +210,11 @@ async def test_rotated_credentials_are_used_without_a_write() -> None:
             kubeconfig("west").replace(b"https://west.example:6443", b"https://169.254.169.254"),
             "BadCredentials",
             id="metadata service",
+        ),
+        pytest.param(
+            with_authority(ssl.DER_cert_to_PEM_cert(of_version(CA, 3))),
+            "BadCredentials",
+            id="an authority of a version that there is not",
         ),
     ],
 )
@@ -603,6 +625,7 @@ async def test_metrics_show_links_gateways_requests_and_the_queue() -> None:
         "isthmus_leading 1.0",
         "isthmus_queue_depth 0.0",
         "isthmus_loop_lag_seconds 0.0",
+        "isthmus_tasks ",
     ):
         assert line in text
 
@@ -632,3 +655,19 @@ async def test_a_missing_namespace_is_said_and_waited_for(caplog: pytest.LogCapt
         credentials = secret("west", kubeconfig("west", west.cluster.admin_token))
         await east.create(PLAIN_SECRETS, credentials)
         await settled(east, ["web-west"], within=60)
+
+
+def makes_a_mirror(request: Request) -> bool:
+    return request.method == "POST" and request.path.endswith("/services")
+
+
+async def test_a_mirror_that_is_being_made_while_its_link_ends_is_not_left_behind() -> None:
+    """Nobody sees it yet when the link could go, and once that is gone nobody looks for it."""
+    east, west = await pair(*web(1))
+    async with controlling(east, [west]) as running:
+        east.cluster.faults.add(effects.delayed(8), makes_a_mirror)
+        await eventually(lambda: any("POST" in one for one in mirror_writes(running.writes)))
+        await east.delete(LINKS, "west")
+        await asyncio.sleep(60)
+        assert await east.mirrors() == []
+        assert await east.get(LINKS, "west") is None

@@ -12,7 +12,7 @@ from aiohttp import web
 from isthmus.apps.controller.certifying.authority import Authority
 from isthmus.apps.controller.certifying.front import Front, Place
 from isthmus.apps.controller.certifying.refusal import Reason, Refused
-from isthmus.apps.controller.certifying.witness import MOST, Witness
+from isthmus.apps.controller.certifying.witness import MOST, Witness, statement
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.credentials import Credentials
 from isthmus.apps.proxy.asking import Controller, Unsigned
@@ -71,6 +71,21 @@ async def test_what_a_proxy_uses_is_noted_and_what_is_current_answered() -> None
     assert here.reports["gw-1"].trusts == prints(OLD, NEW)
     assert here.reports["gw-1"].chains_to == prints(NEW)
     assert told == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b'{"name": "gw"}', id="half of it"),
+        pytest.param(b'{"name": "\xff", "issuer": "", "anchors": []}', id="no text"),
+        pytest.param(b"[" * 16_000, id="bottomless"),
+    ],
+)
+def test_what_is_no_statement_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused) as refused:
+        statement(body)
+    assert refused.value.reason is Reason.MALFORMED
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from bench.dataplane import figures, pairs, report, told
-from bench.dataplane.figures import Change, Cost, Dataplane, Reading, Scale
+from bench import record
+from bench.dataplane import pairs, telling, told
+from bench.dataplane.figures import Change, Cost, Reading, Scale, Told, Traffic
 from bench.dataplane.proxies import EGRESS, GATEWAY
-from bench.dataplane.ways import BYTES, DIRECT, FLOOR, OURS, REQUESTS, named
+from bench.dataplane.report import traffic
+from bench.dataplane.run import fitting
+from bench.dataplane.traffic import handled
+from bench.dataplane.ways import BYTES, DIRECT, FLOOR, ONE, OURS, REQUESTS, named
+from bench.report import Report, markdown, terminal
 from bench.results import Machine
+from bench.trial import Failed
 from isthmus.xds.assembly import Assembly
 from isthmus.xds.references import Reference
-from isthmus.xds.snapshot import dangling
+from isthmus.xds.snapshot import EMPTY, dangling
 
-CALLS, UPLOADS = "32 calls at a time", "uploads"
+CALLS, FEW, UPLOADS = "1 KB on 32 connections", "1 KB on 1 connection", "uploads"
+HERE = Machine(cores=2, memory_gb=24, python="3.11")
 
 
 def reading(
@@ -30,6 +37,7 @@ def reading(
         carried=carried,
         p50=p50,
         p99=0.01,
+        p999=0.02,
         cpu=0.1,
     )
 
@@ -38,36 +46,43 @@ def change(sent: int, own: int) -> Change:
     return Change(what="one service is exported", wall=0.005, sent=sent, own=own)
 
 
-def scale(*changes: Change) -> Scale:
+def scale(*changes: Change, ports: int = 5000, envoy: float = 260.0) -> Scale:
     return Scale(
         role=GATEWAY,
-        ports=5000,
+        ports=ports,
         build=Cost(wall=1.0, ours=1.0),
         deliver=Cost(wall=2.0, ours=0.5, envoy=3.0),
         ours_before=70.0,
         envoy_before=60.0,
         ours=120.0,
-        envoy=260.0,
-        changes=changes,
+        envoy=envoy,
+        changes=changes or (change(1, 3),),
     )
 
 
-def found(
-    *readings: Reading, scales: tuple[Scale, ...] = (), missing: dict[str, str] | None = None
-) -> Dataplane:
-    return Dataplane(
-        machine=Machine(cores=2, memory_gb=24, python="3.11"),
+def all_told(*scales: Scale) -> Told:
+    return Told(
+        machine=HERE, date="2026-01-02", versions={"Envoy": "1.40.0"}, load=0.5, scales=scales
+    )
+
+
+def carried(*readings: Reading, missing: dict[str, str] | None = None) -> Traffic:
+    return Traffic(
+        machine=HERE,
         date="2026-01-02",
         versions={"Envoy": "1.40.0"},
         load=0.5,
-        scales=scales,
         readings=readings,
         missing=missing or {},
     )
 
 
-def judged(run: Dataplane) -> dict[str, bool]:
-    return {verdict.goal: verdict.met for verdict in report.verdicts(run)}
+def found(*readings: Reading, missing: dict[str, str] | None = None) -> Report:
+    return traffic(carried(*readings, missing=missing), "calls")
+
+
+def judged(run: Report) -> dict[str, bool]:
+    return {verdict.goal: verdict.met for verdict in run.verdicts}
 
 
 @pytest.mark.parametrize(
@@ -79,28 +94,41 @@ def judged(run: Dataplane) -> dict[str, bool]:
     ],
 )
 def test_a_change_that_sends_more_than_itself_is_noticed(sent: int, own: int, met: bool) -> None:
-    run = found(scales=(scale(change(1, 3)), scale(change(sent, own))))
+    run = telling.told(all_told(scale(change(1, 3)), scale(change(sent, own))))
     assert judged(run) == {"one change sends nothing but what it changes": met}
 
 
 @pytest.mark.parametrize(
-    "ours, met",
+    "load, ours, word, met",
     [
-        pytest.param(950, True, id="level"),
-        pytest.param(949, False, id="just below"),
-        pytest.param(2000, True, id="ahead"),
+        pytest.param(FEW, 950, "level with", True, id="level on one"),
+        pytest.param(FEW, 949, "level with", False, id="just below on one"),
+        pytest.param(CALLS, 1000, "ahead of", True, id="not behind on many"),
+        pytest.param(CALLS, 999, "ahead of", False, id="just below on many"),
     ],
 )
-def test_ours_is_compared_with_the_best_pair_of_the_same_kind(ours: int, met: bool) -> None:
+def test_ours_is_compared_with_the_best_pair_of_the_same_kind(
+    load: str, ours: int, word: str, met: bool
+) -> None:
     run = found(
-        reading(named(OURS, BYTES), ours),
-        reading(named("nginx", BYTES), 1000),
-        reading(named("HAProxy", BYTES), 10),
-        reading(named("nginx", REQUESTS), 9000),
-        reading(named(FLOOR, BYTES), 9000),
-        reading(DIRECT, 9000),
+        reading(named(OURS, BYTES), ours, load=load),
+        reading(named("nginx", BYTES), 1000, load=load),
+        reading(named("HAProxy", BYTES), 10, load=load),
+        reading(named("nginx", REQUESTS), 9000, load=load),
+        reading(named(FLOOR, BYTES), 9000, load=load),
+        reading(named(ONE, BYTES), 9000, load=load),
+        reading(DIRECT, 9000, load=load),
     )
-    assert judged(run) == {"as bytes, 32 calls at a time: level with the best pair": met}
+    assert judged(run) == {f"as bytes, {load}: {word} the best pair": met}
+
+
+@pytest.mark.parametrize(
+    "requests, met",
+    [pytest.param(500, True, id="exactly half"), pytest.param(499, False, id="just below")],
+)
+def test_requests_are_to_reach_half_of_bytes(requests: int, met: bool) -> None:
+    run = found(reading(named(OURS, BYTES), 1000), reading(named(OURS, REQUESTS), requests))
+    assert judged(run) == {f"{CALLS}: as requests at least half of as bytes": met}
 
 
 def test_rounds_are_compared_within_themselves() -> None:
@@ -117,7 +145,7 @@ def test_rounds_are_compared_within_themselves() -> None:
 def test_nothing_is_said_about_peers_that_were_not_there() -> None:
     run = found(reading(named(OURS, BYTES)), missing={"nginx pair": "nginx is not installed"})
     assert judged(run) == {}
-    assert "not measured: nginx pair: nginx is not installed" in report.terminal(run)
+    assert "not measured: nginx pair: nginx is not installed" in terminal(run)
 
 
 def test_what_a_way_adds_is_taken_within_a_round() -> None:
@@ -127,21 +155,41 @@ def test_what_a_way_adds_is_taken_within_a_round() -> None:
         reading(named(OURS, BYTES), number=0, p50=0.003),
         reading(named(OURS, BYTES), number=1, p50=0.007),
     )
-    row = next(line for line in report.markdown(run).splitlines() if "isthmus" in line)
-    assert row.split(" | ")[4] == "2.00"
+    row = next(line for line in markdown(run).splitlines() if "isthmus" in line)
+    assert row.split(" | ")[5] == "2.00"
 
 
 def test_bytes_are_given_as_bits_a_second_and_their_cost() -> None:
     run = found(reading(named(OURS, BYTES), 250, load=UPLOADS))
-    assert "| isthmus, as bytes | 2.00 | 0.40 |" in report.markdown(run)
+    (table,) = run.tables
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert row["Gbit/s"] == "2.00"
+    run = found(reading(DIRECT, 250, load=UPLOADS), reading(named(OURS, BYTES), 250, load=UPLOADS))
+    assert run.tables[0].rows[-1][-1] == "0.40"
+
+
+def test_rates_are_drawn_against_connections() -> None:
+    run = found(
+        *(reading(named(OURS, BYTES), calls, load=load) for load, calls in ((FEW, 1), (CALLS, 9)))
+    )
+    (line,) = run.plots["calls-bytes"].lines
+    assert line.points == ((1.0, 1.0), (32.0, 9.0))
+
+
+def test_what_ports_add_to_an_envoy_is_what_grows() -> None:
+    sizes = (scale(ports=1000, envoy=80.0), scale(ports=10_000, envoy=260.0))
+    growths = {one.what: one for one in telling.told(all_told(*sizes)).growths}
+    assert growths["gateway: Envoy's memory"].exponent == pytest.approx(1.0)
+    assert growths["gateway: one change, p50"].should_be == "constant"
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
-    run = found(reading(DIRECT), scales=(scale(change(1, 3)),), missing={"a": "b"})
-    figures.write(run, tmp_path / "run.json")
-    again = figures.read(tmp_path / "run.json")
-    assert again == run
-    assert report.markdown(again) == report.markdown(run)
+    path = tmp_path / "run.json"
+    scales, readings = all_told(scale(change(1, 3))), carried(reading(DIRECT), missing={"a": "b"})
+    record.write(path, "told", scales)
+    record.write(path, "calls", readings)
+    assert record.read(path, "told", Told) == scales
+    assert record.read(path, "calls", Traffic) == readings
 
 
 @pytest.mark.parametrize("role", [GATEWAY, EGRESS])
@@ -164,14 +212,40 @@ def test_what_proxies_are_told_is_whole_and_stays_so_through_every_change(role: 
         }
         assert changed <= own, step.what
         assert not list(dangling(now)), step.what
+        # A change is said in far fewer bytes than everything is.
+        assert 0 < told.message_bytes(before, now) < told.message_bytes(EMPTY, now), step.what
+    assert told.message_bytes(assembly.snapshot(), assembly.snapshot()) == 0
+
+
+@pytest.mark.parametrize(
+    "ports, files, expected",
+    [
+        pytest.param(5000, 20_000, 5000, id="all of them"),
+        pytest.param(20_000, 24_096, 20_000, id="just so"),
+        pytest.param(20_000, 20_000, 15_000, id="as many thousands as there is room for"),
+    ],
+)
+def test_an_egress_is_told_of_no_more_ports_than_it_may_have_files(
+    ports: int, files: int, expected: int
+) -> None:
+    assert fitting(ports, files) == expected
+
+
+def test_the_servers_own_count_of_requests_is_read() -> None:
+    status = (
+        "Active connections: 258 \nserver accepts handled requests\n 513 513 90210 \n"
+        "Reading: 0 Writing: 33 Waiting: 225 \n"
+    )
+    assert handled(status) == 90210
+    with pytest.raises(Failed, match="says nothing about requests"):
+        handled("<html>404</html>")
 
 
 def test_every_setting_of_every_pair_is_filled_in(tmp_path: Path) -> None:
     running = pairs.Running(tmp_path)
     for pair in pairs.PAIRS:
-        sides = ["egress", "gateway"]
         for name in (
-            *(f"{pair.program}-{side}" for side in sides),
+            *(f"{pair.program}-{side}" for side, _ in pair.sides),
             *(["server"] * (pair == pairs.NGINX)),
         ):
             text = running.settings(f"{name}{pair.suffix}", pair)

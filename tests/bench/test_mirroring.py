@@ -1,42 +1,49 @@
 """From figures about mirroring to tables and verdicts, and the same writes for both sides."""
 
+from collections import Counter
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from bench.mirroring import figures, report
-from bench.mirroring.figures import Changes, Mirroring, Restart, Round, Size, Sync
+from bench import record, report
+from bench.mirroring import halves, settled
+from bench.mirroring.figures import (
+    Changes,
+    Growing,
+    Latency,
+    Restart,
+    Restarts,
+    Round,
+    Size,
+    Sync,
+    merged,
+    merged_restarts,
+)
+from bench.mirroring.floor import Post
 from bench.mirroring.replay import replay
-from bench.mirroring.restart import counted
+from bench.mirroring.report import LINKS, PODS, SERVICES, growing
+from bench.mirroring.restart import beyond, counted
+from bench.mirroring.storm import Storm
+from bench.population import SLICE, set_slices, stateful
+from bench.report import Report
 from bench.results import Machine
+from bench.trial import Failed
 from isthmus.model.objects import EndpointSlice, Metadata, Service, ServicePort, ServiceSpec
 
-NONE = Changes(ours=(), floor=())
+HERE = Machine(cores=2, memory_gb=24, python="3.11", kubernetes="v1", etcd="v3")
 
 
-def sync(wall: float, leading: float = 0.0, server_cpu: float = 1.0) -> Sync:
-    return Sync(wall=wall, leading=leading, cpu=1.0, server_cpu=server_cpu, peak=70.0, kept=60.0)
-
-
-def found(
-    *rounds: Round, writes: dict[str, int] | None = None, idle: dict[str, int] | None = None
-) -> Mirroring:
-    return Mirroring(
-        machine=Machine(cores=2, memory_gb=24, python="3.11", kubernetes="v1", etcd="v3"),
-        date="2026-01-02",
-        empty=50.0,
-        sizes=(Size(services=1000, rounds=rounds),),
-        idle=Changes(ours=(0.01, 0.03), floor=(0.01,)),
-        busy=NONE,
-        restart=Restart(
-            ready=1.0,
-            settled=2.0,
-            writes=writes or {},
-            idle=60.0,
-            idle_requests=idle or {},
-            idle_cpu=0.1,
-        ),
+def sync(
+    wall: float,
+    leading: float = 0.0,
+    server_cpu: float = 1.0,
+    *,
+    cpu: float = 1.0,
+    kept: float = 60.0,
+) -> Sync:
+    return Sync(
+        wall=wall, leading=leading, cpu=cpu, server_cpu=server_cpu, peak=kept + 10, kept=kept
     )
 
 
@@ -44,8 +51,38 @@ def a_round(ours: Sync, floor: Sync) -> Round:
     return Round(ours=ours, floor=floor, load=1.0)
 
 
-def judged(run: Mirroring) -> dict[str, bool]:
-    return {verdict.goal: verdict.met for verdict in report.verdicts(run)}
+def size(count: int, *rounds: Round, date: str = "2026-01-02") -> Size:
+    return Size(count=count, mirrors=count, date=date, rounds=rounds)
+
+
+def starts(*sizes: Size) -> Growing:
+    return Growing(machine=HERE, empty=sync(1.0, cpu=0.5, kept=50.0), sizes=sizes)
+
+
+def found(*rounds: Round, by: str = SERVICES) -> Report:
+    return growing(starts(size(1000, *rounds)), by)
+
+
+def restart(
+    writes: dict[str, int] | None = None, idle: dict[str, int] | None = None, mirrors: int = 1000
+) -> Restart:
+    return Restart(
+        mirrors=mirrors,
+        date="2026-01-02",
+        load=0.1,
+        ready=1.0,
+        settled=2.0,
+        cpu=0.7,
+        kept=70.0,
+        writes=writes or {},
+        idle=60.0,
+        idle_requests=idle or {},
+        idle_cpu=0.1,
+    )
+
+
+def judged(run: Report) -> dict[str, bool]:
+    return {verdict.goal: verdict.met for verdict in run.verdicts}
 
 
 @pytest.mark.parametrize(
@@ -60,24 +97,27 @@ def test_the_share_of_the_floor_is_judged_from_the_start_of_the_process(
     ours: Sync, met: bool
 ) -> None:
     run = found(a_round(ours, sync(9.0)))
-    assert judged(run)["1,000 Services from a cold start at ≥ 90% of the floor's rate"] is met
+    goal = "1,000 exported Services from a cold start at ≥ 90% of the floor's rate"
+    assert judged(run)[goal] is met
 
 
 def test_rounds_are_compared_within_themselves() -> None:
-    slow = a_round(sync(20.0), sync(20.0))
-    quick = a_round(sync(5.0), sync(5.0))
-    worse = a_round(sync(10.0), sync(5.0))
+    slow = a_round(sync(16.0), sync(16.0))
+    quick = a_round(sync(4.0), sync(4.0))
+    worse = a_round(sync(8.0), sync(4.0))
     assert all(judged(found(slow, quick, worse)).values())
 
 
 @pytest.mark.parametrize(
     "writes, idle, goal",
     [
-        pytest.param({"PUT links": 1}, {}, "a restart writes nothing", id="a write"),
+        pytest.param(
+            {"PUT links": 1}, {}, "a restart among 1,000 mirrors writes nothing", id="a write"
+        ),
         pytest.param(
             {},
             {"LIST services": 1},
-            "60 idle seconds without a request, the lease's apart",
+            "60 idle seconds with 1,000 mirrors: no request, the lease's apart",
             id="a read",
         ),
     ],
@@ -85,29 +125,108 @@ def test_rounds_are_compared_within_themselves() -> None:
 def test_what_should_not_have_been_asked_for_is_named(
     writes: dict[str, int], idle: dict[str, int], goal: str
 ) -> None:
-    run = found(a_round(sync(9.0), sync(9.0)), writes=writes, idle=idle)
-    assert [verdict.goal for verdict in report.verdicts(run) if not verdict.met] == [goal]
+    run = settled.restarts(Restarts(machine=HERE, each=(restart(writes, idle),)))
+    assert [verdict.goal for verdict in run.verdicts if not verdict.met] == [goal]
 
 
 def test_leases_may_be_renewed_at_rest() -> None:
-    run = found(a_round(sync(9.0), sync(9.0)), idle={"PUT leases": 30})
+    run = settled.restarts(Restarts(machine=HERE, each=(restart(idle={"PUT leases": 30}),)))
     assert all(judged(run).values())
 
 
 @pytest.mark.parametrize(
-    "share, expected",
+    "kept, met",
+    [pytest.param(91.9, True, id="below"), pytest.param(92.0, False, id="as much")],
+)
+def test_memory_is_compared_with_linkerds_at_its_size(kept: float, met: bool) -> None:
+    run = found(a_round(sync(8.0, kept=kept), sync(8.0)))
+    assert judged(run)["memory with 1,000 exported Services below Linkerd's 92 MB"] is met
+
+
+@pytest.mark.parametrize("by", [PODS, LINKS])
+def test_linkerd_is_compared_with_where_it_was_measured_only(by: str) -> None:
+    run = found(a_round(sync(8.0), sync(8.0)), by=by)
+    assert "Linkerd" not in report.markdown(run)
+
+
+def test_memory_per_mirror_is_what_a_controller_without_mirrors_has_not() -> None:
+    table = found(a_round(sync(9.0), sync(9.0))).tables[0]
+    assert table.rows[0][-1] == "10.0"
+
+
+def test_growth_is_that_of_what_comes_on_top_of_an_empty_controller() -> None:
+    ours = {
+        count: sync(9.0, cpu=0.5 + count / 100, kept=50.0 + count / 50) for count in (100, 1000)
+    }
+    sizes = (size(count, a_round(one, sync(9.0))) for count, one in ours.items())
+    cpu, memory, *_ = growing(starts(*sizes), SERVICES).growths
+    assert cpu.exponent == pytest.approx(1.0)
+    assert memory.exponent == pytest.approx(1.0)
+    assert [figure for _, figure in memory.points] == pytest.approx([2.0, 20.0])
+
+
+def test_a_size_that_was_measured_again_replaces_itself_alone() -> None:
+    one, two, three = (a_round(sync(wall), sync(1.0)) for wall in (1.0, 2.0, 3.0))
+    before = starts(size(100, one), size(5000, one))
+    now = starts(size(1000, two), size(5000, three, date="2026-01-03"))
+    both = merged(before, now)
+    assert {size.count: size.rounds for size in both.sizes} == {
+        100: (one,),
+        1000: (two,),
+        5000: (three,),
+    }
+    assert "2026-01-02 … 2026-01-03" in growing(both, SERVICES).head
+    assert merged(None, now) == now
+
+
+def test_restarts_of_other_sizes_stay() -> None:
+    before = Restarts(machine=HERE, each=(restart(mirrors=5000),))
+    both = merged_restarts(before, Restarts(machine=HERE, each=(restart(mirrors=100),)))
+    assert [one.mirrors for one in both.each] == [100, 5000]
+
+
+def changes(ours: tuple[float, ...], floor: tuple[float, ...]) -> Latency:
+    return Latency(
+        machine=HERE,
+        date="2026-01-02",
+        load=0.1,
+        mirrors=1000,
+        storm=99.6,
+        stretches=(Changes(when="idle", ours=ours, floor=floor, peers={"other": (0.5,)}),),
+    )
+
+
+@pytest.mark.parametrize(
+    "ours, met",
     [
-        pytest.param(0.5, 2, id="p50"),
-        pytest.param(0.99, 4, id="p99"),
-        pytest.param(1.0, 4, id="all"),
+        pytest.param((0.015, 0.040), {"p50": True, "p99": True}, id="exactly so many times"),
+        pytest.param((0.016, 0.016), {"p50": False, "p99": True}, id="too slow in the middle"),
+        pytest.param((0.010, 0.041), {"p50": True, "p99": False}, id="too long a tail"),
     ],
 )
-def test_percentile(share: float, expected: float) -> None:
-    assert report.percentile([4, 1, 3, 2], share) == expected
+def test_one_change_is_judged_beside_the_floors(
+    ours: tuple[float, ...], met: dict[str, bool]
+) -> None:
+    run = settled.latency(changes(ours, (0.010, 0.010)))
+    assert judged(run) == {
+        f"one change, idle: {share} ≤ {limit} times the floor's": met[share]
+        for share, limit in (("p50", 1.5), ("p99", 4.0))
+    }
 
 
-def test_memory_per_thousand_is_what_a_controller_without_mirrors_has_not() -> None:
-    assert "| 10.0 |" in report.markdown(found(a_round(sync(9.0), sync(9.0))))
+def test_another_mirror_has_a_row_of_its_own() -> None:
+    (table,) = settled.latency(changes((0.01,), (0.01,))).tables
+    assert table.rows[-1] == ("idle: other", "1", "500.0", "500.0", "500.0", "500.0")
+
+
+def test_pods_fill_slices_as_kubernetes_fills_them() -> None:
+    slices = set_slices(range(50, 50 + 2 * SLICE + 1))
+    assert [len(one["endpoints"]) for one in slices] == [SLICE, SLICE, 1]
+    names = [endpoint["hostname"] for one in slices for endpoint in one["endpoints"]]
+    assert names == [f"database-{pod}" for pod in range(50, 251)]
+    owner = stateful()["metadata"]["name"]
+    assert {one["metadata"]["labels"]["kubernetes.io/service-name"] for one in slices} == {owner}
+    assert len({one["metadata"]["name"] for one in slices}) == len(slices)
 
 
 def test_requests_are_summed_over_everything_but_verb_and_resource() -> None:
@@ -120,6 +239,13 @@ def test_requests_are_summed_over_everything_but_verb_and_resource() -> None:
         )
     )
     assert counted(metrics) == {("PUT", "services"): 12}
+
+
+def test_what_others_ask_for_is_not_laid_at_our_door() -> None:
+    leases, endpoints, links = ("PUT", "leases"), ("GET", "endpoints"), ("LIST", "links")
+    elsewhere = Counter({leases: 6, endpoints: 6})
+    found = Counter({leases: 36, endpoints: 7, links: 1})
+    assert beyond(found, elsewhere) == {leases: 29, links: 1}
 
 
 def test_the_floor_sends_what_the_controller_has_sent() -> None:
@@ -141,7 +267,45 @@ def test_the_floor_sends_what_the_controller_has_sent() -> None:
     assert msgspec.json.decode(one.body, type=EndpointSlice).metadata == slice_given
 
 
+def test_the_floor_asks_for_a_headless_service_where_the_controller_did() -> None:
+    given = Metadata(namespace="team", name="db-west")
+    sent = Service(metadata=given, spec=ServiceSpec(cluster_ip="None"))
+    stored = Service(
+        metadata=msgspec.structs.replace(given, uid="1"),
+        spec=ServiceSpec(cluster_ip="None", cluster_ips=("None",), ip_families=("IPv4",)),
+    )
+    ((service,),) = replay((stored,), ())
+    asked = msgspec.json.decode(service.body, type=Service)
+    assert asked.spec.cluster_ip == sent.spec.cluster_ip
+    assert asked.spec.ip_families == ()
+
+
 def test_a_recorded_run_of_mirroring_reads_back_as_it_was(tmp_path: Path) -> None:
-    run = found(a_round(sync(9.0), sync(9.0)))
-    figures.write(run, tmp_path / "run.json")
-    assert figures.read(tmp_path / "run.json") == run
+    run = starts(size(100, a_round(sync(9.0), sync(9.0))))
+    record.write(tmp_path / "run.json", "cold", run)
+    assert record.read(tmp_path / "run.json", "cold", Growing) == run
+
+
+def test_half_of_a_round_is_kept_until_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(Failed, match="--side ours comes first"):
+        halves.read(10_000)
+    groups = ((Post("/api/v1/services", b"{}"),),)
+    half = halves.Half(ours=sync(300.0), empty=sync(1.0), load=0.2, groups=groups)
+    halves.write(10_000, half)
+    assert halves.read(10_000) == half
+
+
+@pytest.mark.parametrize(
+    "said, rate",
+    [
+        pytest.param("", 0.0, id="nothing yet"),
+        pytest.param("1.000 99\n2.000 200\n", 100.0, id="the last word counts"),
+    ],
+)
+def test_a_storm_is_as_strong_as_it_was(tmp_path: Path, said: str, rate: float) -> None:
+    log = tmp_path / "storm.log"
+    log.write_text(said)
+    assert Storm(log).rate == rate

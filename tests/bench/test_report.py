@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import document, results, tables
+from bench import document, edge, record, report, tables
 from bench.lineup import OURS
 from bench.meter import Import, Listing, Watching
 from bench.results import Machine, Results
@@ -51,6 +51,18 @@ def test_spread(figures: list[float], expected: str) -> None:
     assert tables.spread(figures, 1) == expected
 
 
+@pytest.mark.parametrize(
+    "share, expected",
+    [
+        pytest.param(0.5, 2, id="p50"),
+        pytest.param(0.99, 4, id="p99"),
+        pytest.param(1.0, 4, id="all"),
+    ],
+)
+def test_percentile(share: float, expected: float) -> None:
+    assert tables.percentile([4, 1, 3, 2], share) == expected
+
+
 def test_memory_per_object_is_what_the_list_added_to_the_process() -> None:
     table = tables.listings(run(isthmus=[listing(1.0)]))
     assert table.rows[0][-1] == "2.00"
@@ -87,7 +99,9 @@ def test_without_a_peer_nothing_is_claimed() -> None:
 
 
 def test_what_was_not_measured_is_said() -> None:
-    assert "not measured: kr8s: could not be installed" in document.markdown(run())
+    found = edge.report(run(isthmus=[listing(1.0)]))
+    assert "not measured: kr8s: could not be installed" in report.terminal(found)
+    assert "- not measured: kr8s: could not be installed" in report.markdown(found)
 
 
 def test_only_the_text_between_the_marks_is_replaced(tmp_path: Path) -> None:
@@ -99,5 +113,5 @@ def test_only_the_text_between_the_marks_is_replaced(tmp_path: Path) -> None:
 
 def test_a_recorded_run_reads_back_as_it_was(tmp_path: Path) -> None:
     found = run(isthmus=[listing(1.0), listing(2.0)])
-    results.write(found, tmp_path / "run.json")
-    assert results.read(tmp_path / "run.json") == found
+    record.write(tmp_path / "run.json", "edge", found)
+    assert record.read(tmp_path / "run.json", "edge", Results) == found

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from isthmus.catalogue.errors import Unreachable
-from isthmus.catalogue.following import LONGEST_SNAPSHOT, SILENCE, follow
+from isthmus.catalogue.following import LONGEST_SNAPSHOT, SILENCE, follow, snapshot
 from isthmus.catalogue.messages import HEARTBEAT, Alive, Complete, Offered, Revoked, line
 from isthmus.catalogue.reader import Heard, Reader, Snapshot
 from isthmus.catalogue.serving import spoken
@@ -79,3 +79,19 @@ async def test_a_stream_that_is_revoked_ends_at_once() -> None:
             west.permit([])
     assert said == [line(HELLO), line(Complete(count=0)), line(Revoked())]
     assert now() == 0
+
+
+@pytest.mark.parametrize("said", [b"", line(HELLO), line(HELLO) + line(Alive())])
+async def test_a_catalogue_that_breaks_off_is_no_snapshot(said: bytes) -> None:
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        yield said
+
+    with pytest.raises(Unreachable, match="broke off before it was complete"):
+        await snapshot(chunks(), Reader("west", "isthmus"))
+
+
+async def test_signs_of_life_before_a_snapshot_are_passed_over() -> None:
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        yield line(HELLO) + line(Alive()) + line(Complete(count=0))
+
+    assert await snapshot(chunks(), Reader("west", "isthmus")) == (HELLO, Snapshot({}))

@@ -6,12 +6,23 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from isthmus.catalogue.errors import Garbled
-from isthmus.catalogue.messages import Alive, Complete, Hello, Offered, Unfit, Withdrawn, line
+from isthmus.catalogue.errors import Garbled, WrongCluster
+from isthmus.catalogue.messages import (
+    Alive,
+    Complete,
+    Hello,
+    Message,
+    Offered,
+    Unfit,
+    Withdrawn,
+    line,
+)
 from isthmus.catalogue.reader import Changed, Heard, Limits, Reader, Snapshot
 from isthmus.core.export import sound
 from isthmus.core.offer import Offer
+from isthmus.model.errors import IsthmusError
 from isthmus.model.exports import Export, Refused
 from isthmus.model.objects import Key
 from tests.support.builders import export
@@ -142,3 +153,43 @@ def test_a_line_that_is_no_message_does_not_get_into_the_log() -> None:
         heard(hostile)
     assert len(str(error.value)) < 400
     assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "said, error, words",
+    [
+        pytest.param([Alive()], Garbled, "a hello is the first thing to say", id="no hello"),
+        pytest.param([HELLO, HELLO], Garbled, "and is said once", id="two of them"),
+        pytest.param(
+            [replace(HELLO, version=2)], Garbled, "it is of version 2, and 1 is", id="new"
+        ),
+        pytest.param(
+            [replace(HELLO, cluster="north")],
+            WrongCluster,
+            "that of 'north', not of west",
+            id="else",
+        ),
+        pytest.param(
+            [replace(HELLO, mesh_domain="evil")], WrongCluster, "is of the mesh 'evil'", id="mesh"
+        ),
+        pytest.param([replace(HELLO, uid="")], Garbled, "no usable UID", id="no UID"),
+        pytest.param([replace(HELLO, uid="a\nb")], Garbled, "no usable UID", id="a line as UID"),
+        pytest.param(
+            [replace(HELLO, cluster_domain="a..b")], Garbled, "no usable domain", id="no domain"
+        ),
+        pytest.param(
+            [HELLO, Complete(count=1)], Garbled, "does not hold what it says", id="too few"
+        ),
+        pytest.param(
+            [HELLO, Complete(count=0), Complete(count=0)], Garbled, "does not hold", id="two ends"
+        ),
+        pytest.param(
+            [HELLO, Offered(export=export("../x"))], Garbled, "that no Service can have", id="path"
+        ),
+    ],
+)
+def test_what_no_catalogue_would_say_is_refused_with_a_reason(
+    said: list[Message], error: type[IsthmusError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        heard(*map(line, said))

@@ -4,13 +4,17 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from contextlib import aclosing
+from itertools import count
 from random import Random
 
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.http_exceptions import BadStatusLine
 
 from isthmus.catalogue import dialing, serving
 from isthmus.catalogue.dialing import Dialer
-from isthmus.catalogue.errors import Forbidden, Unavailable, Unreachable, Untrusted
+from isthmus.catalogue.errors import Forbidden, Garbled, Unavailable, Unreachable, Untrusted
 from isthmus.catalogue.following import Door, follow, snapshot
 from isthmus.catalogue.messages import Hello
 from isthmus.catalogue.offers import Offers
@@ -19,6 +23,7 @@ from isthmus.core.offer import Offer
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from tests.catalogue.gateways import EAST, context, gateway, of
+from tests.catalogue.test_knocking import answering
 from tests.catalogue.test_offers import HELLO, offers, permitting, put
 from tests.support.builders import export
 from tests.support.pki import Credentials, hostile
@@ -254,3 +259,86 @@ async def test_a_changed_export_is_told_as_it_is_now() -> None:
         assert isinstance(found, Changed)
         newest = export("web", version="49")
         assert found.offer == Offer(newest, newest.labels), "nobody was told what was before"
+
+
+async def test_a_reader_that_is_gone_is_noticed_when_there_is_something_to_tell() -> None:
+    west = offers()
+    async with gateway(west) as there, dialer().open(there.door) as chunks:
+        await snapshot(chunks, Reader("west", "isthmus"))
+        assert west.streams == {"east": 1}
+        there.close()
+        numbers = count()
+
+        def is_forgotten() -> bool:
+            put(west, "web", str(next(numbers)))
+            return west.streams == {}
+
+        await eventually(is_forgotten)
+
+
+def tls_error(reason: str | None) -> ssl.SSLError:
+    made = ssl.SSLError(1, "canary-3141")
+    made.reason = reason  # type: ignore[assignment]  # OpenSSL does not always give one
+    return made
+
+
+WHERE = ConnectionKey("west", 4143, True, True, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "error, expected, text",
+    [
+        pytest.param(
+            aiohttp.ClientConnectorSSLError(WHERE, tls_error("TLSV13_ALERT_CERTIFICATE_REQUIRED")),
+            Untrusted,
+            "the gateway does not accept our certificate (tlsv13 alert certificate required)",
+            id="our certificate",
+        ),
+        pytest.param(
+            tls_error("WRONG_VERSION_NUMBER"),
+            Unreachable, "TLS failed (wrong version number)", id="no TLS",
+        ),
+        pytest.param(tls_error(None), Unreachable, "TLS failed (closed)", id="TLS that ends"),
+        pytest.param(
+            BadStatusLine("canary-3141"),
+            Garbled, "the answer is not HTTP as we know it", id="no HTTP",
+        ),
+        pytest.param(
+            aiohttp.ClientPayloadError("canary-3141"), Unreachable, "the connection broke", id="cut"
+        ),
+        pytest.param(
+            aiohttp.ClientConnectorError(WHERE, OSError()),
+            Unreachable, "no connection", id="nobody",
+        ),
+    ],
+)  # fmt: skip
+def test_every_error_of_the_library_becomes_one_of_ours(
+    error: Exception, expected: type[IsthmusError], text: str
+) -> None:
+    found = dialing.translated(error, "west:4143")
+    assert type(found) is expected
+    assert str(found) == f"west:4143: {text}"
+
+
+@pytest.mark.parametrize(
+    "answer, expected, text",
+    [
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+            Garbled, "the answer ended where the catalogue should begin", id="nothing at all",
+        ),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{",
+            Unreachable, "catalogue of west: the connection broke", id="cut",
+        ),
+        pytest.param(b"220 mail ready\r\n\r\n", Garbled, "not HTTP as we know it", id="no HTTP"),
+    ],
+)  # fmt: skip
+async def test_a_gateway_whose_answer_is_no_catalogue(
+    answer: bytes, expected: type[IsthmusError], text: str
+) -> None:
+    async with answering(answer) as asked:
+        door = Door(cluster="west", addresses=("127.0.0.1",), port=int(asked[0]))
+        found = await failure(dialer(), door)
+    assert type(found) is expected, repr(found)
+    assert text in str(found)

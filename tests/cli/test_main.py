@@ -11,6 +11,7 @@ import yaml
 
 from isthmus import __version__
 from isthmus.cli import main
+from isthmus.cli.exits import MISUSED
 from isthmus.cli.where import Where
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.fronts.server import serve
@@ -38,6 +39,35 @@ def test_the_version(
 ) -> None:
     assert main.run(arguments) == 0
     assert capsys.readouterr().out == expected
+
+
+TYPED_WRONGLY = (
+    "frobnicate",
+    "check --wait long",
+    "stat --window 1ms",
+    "install --cluster-name West",
+    "install --cluster-name west --set hi=true",
+    "install --cluster-name west --anchor /nowhere",
+    "uninstall --timeout long",
+    "allow east --from-namespace A",
+    "allow east --to-selector !-",
+    "link --cluster-name west --set enableHeadless=true",
+    "link --cluster-name west -f /nowhere",
+    "plan --link /nowhere",
+    "trust issue --cluster west --anchor /nowhere --out x",
+    "demo exec east -- true",
+    "proxy --role egress --controller x",
+)
+
+
+@pytest.mark.parametrize("words", TYPED_WRONGLY)
+def test_what_is_typed_wrongly_ends_with_the_same_code_in_every_command(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(words.split()) == MISUSED
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err
 
 
 @pytest.mark.parametrize(

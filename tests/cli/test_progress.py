@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.progress import Progress, progress
+from isthmus.cli.progress import Progress, progress, watched
 
 
 def said(width: int) -> tuple[Progress, list[str]]:
@@ -41,6 +41,12 @@ def test_nobody_looks_at_a_file() -> None:
     stream = io.StringIO()
     progress(stream).waiting("x")
     assert stream.getvalue() == "x\n"
+
+
+def test_where_only_the_outcome_matters_a_file_is_told_nothing_else() -> None:
+    stream = io.StringIO()
+    watched(stream).waiting("x")
+    assert stream.getvalue() == ""
 
 
 @pytest.mark.parametrize("term, live", [("xterm", True), ("dumb", False)])

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from isthmus.core.export import digest
 from isthmus.model.exports import Export, NamedPod, Port, Refused
@@ -7,6 +8,12 @@ from isthmus.model.objects import Endpoint, Service, ServicePort, ServiceSpec
 from tests.support.builders import endpoint, service, slice_of
 
 HEADLESS = ServiceSpec(cluster_ip="None", ports=(ServicePort(port=80),))
+
+
+LONG_UID = Service(
+    metadata=replace(service().metadata, uid="u" * 129),
+    spec=ServiceSpec(ports=(ServicePort(port=80),)),
+)
 
 
 def ports(*given: ServicePort) -> Service:
@@ -33,6 +40,7 @@ def ports(*given: ServicePort) -> Service:
             id="SCTP only",
         ),
         pytest.param(service(spec=ServiceSpec(cluster_ip="None")), "NoPorts", id="no ports"),
+        pytest.param(LONG_UID, "InvalidName", id="a UID without end"),
         pytest.param(ports(ServicePort(port=0)), "InvalidPort", id="port 0"),
         pytest.param(ports(ServicePort(port=65536)), "InvalidPort", id="port 65536"),
         pytest.param(ports(ServicePort(port=80, name="HTTP")), "InvalidPort", id="upper case"),

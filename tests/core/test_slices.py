@@ -1,7 +1,5 @@
 """Where calls to a mirror go: to the egress, or to the target's gateway, and nowhere else."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +8,7 @@ from msgspec.structs import replace
 from isthmus.core import slices
 from isthmus.core.world import Address, LinkView
 from isthmus.model import addresses, names
-from isthmus.model.actions import Create, Report, Update
+from isthmus.model.actions import Create, Delete, Report, Update
 from isthmus.model.exports import Port
 from isthmus.model.links import Gateway, Link
 from isthmus.model.objects import (
@@ -309,7 +307,16 @@ def test_a_proxy_on_this_machine_is_called_only_where_that_was_allowed() -> None
     (claim,) = world.claims[key]
     mirror = service("web-west")
     for allowed, expected in ((False, []), (True, ["127.0.0.7"])):
-        (found,) = slices.desired(
-            key, claim, dataclasses.replace(world, allow_loopback=allowed), mirror
-        )
+        (found,) = slices.desired(key, claim, replace(world, allow_loopback=allowed), mirror)
         assert [ip for one in found.endpoints for ip in one.addresses] == expected
+
+
+def test_a_slice_of_ours_for_another_family_makes_room_for_the_right_one() -> None:
+    """The family of a slice cannot be changed."""
+    local = settled(view(WEST, export()), "10.0.0.7")
+    before = local.slices[IPV4]
+    local.edit(replace(before, address_type="IPv6"))
+    (done,) = local.round(view(WEST, export()))
+    assert isinstance(done, Delete)
+    settled(view(WEST, export()), local=local)
+    assert (local.slices[IPV4].address_type, len(local.slices)) == ("IPv4", 1)

@@ -197,3 +197,18 @@ def test_what_is_beyond_the_limit_is_counted() -> None:
 def test_notes(before: Facts, after: Facts, reasons: list[str]) -> None:
     was = known(before)
     assert [one.reason for one in notes(was.status, status(was, after, NOW))] == reasons
+
+
+@pytest.mark.parametrize(
+    "complaints, message",
+    [
+        (("web: no",), "egress proxies refuse what they are told: web: no"),
+        (("web: no", "db: no"), "egress proxies refuse what they are told: web: no (and 1 more)"),
+    ],
+)
+def test_what_proxies_refuse_keeps_a_link_from_being_ready(
+    complaints: tuple[str, ...], message: str
+) -> None:
+    found = status(link(), dataclasses.replace(WELL, complaints=complaints), NOW)
+    assert condition(found, "ProxyRefused").message == message
+    assert conditions(found)["Ready"] == "False"

@@ -144,7 +144,7 @@ async def greeted(two: Pair, caller: str, namespace: str = "default") -> bytes:
 
 DENIED, CLOSED = "envoy_http_gateway_rbac_denied", "envoy_listener_doors_no_filter_chain_match"
 NO_ROUTE, NO_TUNNEL = "envoy_http_gateway_no_route", "envoy_tcp_tunnels_downstream_cx_no_route"
-NO_CALLER = "envoy_listener_identify_no_filter_chain_match"
+NO_CALLER = "envoy_cluster_identify_upstream_cx_connect_attempts_exceeded"
 
 gateway = partial(count, pod="isthmus-gateway")
 egress = partial(count, pod="isthmus-egress")

@@ -13,6 +13,7 @@ from isthmus.kube.errors import NotFound
 from isthmus.kube.resources import CONFIG_MAPS, LINKS
 from isthmus.model.objects import Key
 from isthmus.pki import reports
+from isthmus.xds.late import ROOMS
 from tests.dataplane.joined import Pair, account, pair
 from tests.support.machine import deployment, headless, pod, service, stateful_set
 from tests.support.waiting import until
@@ -161,7 +162,7 @@ async def test_what_proxies_are_told_is_counted() -> None:
         for line in (
             'isthmus_proxies_connected{role="egress"} 1.0',
             'isthmus_proxies_connected{role="gateway"} 1.0',
-            'isthmus_resources{role="egress",type="Listener"} 2.0',
+            f'isthmus_resources{{role="egress",type="Listener"}} {2 + ROOMS}.0',
             'isthmus_resources_refused{role="egress"} 0.0',
             "isthmus_accounts 1.0",
             "isthmus_callers_shared 0.0",

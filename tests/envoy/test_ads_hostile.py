@@ -158,10 +158,11 @@ async def test_only_incremental_streams_are_spoken() -> None:
         assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-async def test_a_request_that_is_too_large_ends_the_stream() -> None:
+@pytest.mark.parametrize("mebibytes", [17, 100])
+async def test_a_request_that_is_too_large_ends_the_stream(mebibytes: int) -> None:
     ads = strict()
     async with talking(ads, gateway()) as call:
-        huge = DeltaDiscoveryRequest(type_url=CLUSTER, node={"id": "x" * (17 * 1024 * 1024)})
+        huge = DeltaDiscoveryRequest(type_url=CLUSTER, node={"id": "x" * (mebibytes << 20)})
         assert await status(call, huge) is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 

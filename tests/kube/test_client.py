@@ -11,6 +11,7 @@ import pytest
 
 from isthmus.kube import requests
 from isthmus.kube.client import Client
+from isthmus.kube.codec import decoded_json, decoded_page, uid_of, version_of
 from isthmus.kube.errors import (
     Expired,
     Garbled,
@@ -300,3 +301,30 @@ async def test_a_refused_secret_does_not_show_in_the_error() -> None:
         await client(Script(refuses(422, "Invalid", message))).create(SECRETS, secret)
     assert "canary" not in str(caught.value)
     assert "canary" not in repr(secret)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{", b"\xff", b""])
+def test_plain_json_that_is_none_is_refused(body: bytes) -> None:
+    with pytest.raises(Garbled, match=r"^get /apis: the answer is not JSON: "):
+        decoded_json(body, "get /apis")
+
+
+def test_a_list_that_does_not_say_of_when_it_is_is_none() -> None:
+    body = {"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": ""}}
+    with pytest.raises(Garbled, match=r"^it: the list has no resource version$"):
+        decoded_page(SERVICES, json.dumps(body | {"items": []}).encode(), "it")
+
+
+def test_objects_without_a_type_of_their_own_say_who_they_are() -> None:
+    plain = {"metadata": {"name": "a", "resourceVersion": "5", "uid": "u"}}
+    assert (version_of(plain), uid_of(plain)) == ("5", "u")
+    assert (version_of({"metadata": {}}), uid_of({"metadata": {}})) == ("", "")
+
+
+async def test_every_request_can_be_followed_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    script = Script(service())
+    await Client(script, Rotating("canary-3141"), random=Random(1)).get(SERVICES, WEB)
+    (told,) = [vars(one) for one in caplog.records if one.message == "asked"]
+    assert (told["call"], told["outcome"]) == ("get services shop/web", "200")
+    assert "canary" not in str(told)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.kube.election import Election, Overrun, identity
-from isthmus.kube.errors import AlreadyExists, Conflict, Unreachable
+from isthmus.kube.errors import AlreadyExists, Conflict, Forbidden, Unreachable
 from isthmus.kube.lease import Candidate, Timing
 from isthmus.model.objects import Key, Lease
 from isthmus.runtime.clock import SystemClock
@@ -345,3 +345,44 @@ def test_no_two_candidates_ever_work_at_the_same_time(
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(story())
     assert not diary.overruns
+
+
+class Contended(Line):
+    """Somebody else is always quicker, by a moment."""
+
+    async def replace(self, lease: Lease) -> Lease:
+        raise Conflict(f"somebody has written {lease.metadata.name} meanwhile")
+
+
+async def test_a_candidate_who_is_always_too_late_looks_again_and_never_leads() -> None:
+    diary, server = Diary(), Server()
+    first = asyncio.create_task(stand_for_ever(Line(server, Random(1)), "first", diary))
+    await asyncio.sleep(1)
+    first.cancel()
+    await asyncio.wait({first})
+    late = asyncio.create_task(stand_for_ever(Contended(server, Random(2)), "late", diary))
+    await asyncio.sleep(120)
+    late.cancel()
+    await asyncio.wait({late})
+    assert [name for name, _ in diary.terms] == ["first"]
+
+
+class Forbidding(Line):
+    """The API answers, and does not let anybody near the lease."""
+
+    async def read(self) -> Lease | None:
+        raise Forbidden("you may not read leases")
+
+
+async def test_a_lease_that_may_not_be_read_is_warned_of_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    diary = Diary()
+    standing = asyncio.create_task(stand_for_ever(Forbidding(Server(), Random(1)), "a", diary))
+    await asyncio.sleep(60)
+    standing.cancel()
+    await asyncio.wait({standing})
+    assert diary.terms == []
+    warned = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert len(warned) > 10
+    assert vars(warned[0])["error"] == "you may not read leases"

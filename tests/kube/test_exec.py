@@ -15,7 +15,7 @@ import pytest
 from isthmus.kube.access import Access
 from isthmus.kube.document import Place
 from isthmus.kube.errors import BadConfig
-from isthmus.kube.exec import ExecToken
+from isthmus.kube.exec import ExecToken, understood
 from isthmus.kube.kubeconfig import load, settled
 from isthmus.kube.plugin import Plugin
 from isthmus.model.wire import Json, JsonObject
@@ -74,9 +74,23 @@ def says(status: JsonObject | None, version: str = V1) -> str:
     return f"cat <<'END'\n{json.dumps(answer)}\nEND"
 
 
-def access(directory: Path, body: str, clock: SystemClock | None = None, **fields: Json) -> Access:
+# What somebody wants all plugins to be told about a cluster, among other notes.
+NOTES: list[JsonObject] = [
+    {"name": "example.org/owner", "extension": "bob"},
+    {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "west"}},
+]
+
+
+def access(
+    directory: Path,
+    body: str,
+    clock: SystemClock | None = None,
+    notes: list[JsonObject] | None = None,
+    **fields: Json,
+) -> Access:
     basis = {"apiVersion": V1, "command": script(directory, body), "interactiveMode": "Never"}
-    config = kubeconfig(user={"exec": {**basis, **fields}})
+    cluster = {} if notes is None else {"extensions": notes}
+    config = kubeconfig(user={"exec": {**basis, **fields}}, cluster=cluster)
     return load([written(directory, config)], clock or SystemClock())
 
 
@@ -88,6 +102,20 @@ async def test_a_plugin_answers_with_a_token(tmp_path: Path, version: str) -> No
     assert await settled(found) == found.server
     assert runs(tmp_path) == 1
     assert CANARY not in repr(found) + repr(found.credentials)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"[" * 100_000, id="bottomless"),
+        pytest.param(b'{"kind": "\xff", "apiVersion": ""}', id="no text"),
+    ],
+)
+def test_an_answer_that_is_none_is_named_and_not_quoted(output: bytes) -> None:
+    plugin = Plugin(place=Place("config", EXEC), api_version=V1, command="plugin")
+    with pytest.raises(BadConfig, match="it did not answer with an ExecCredential in JSON"):
+        understood(plugin, output, datetime(2030, 1, 1, tzinfo=UTC))
 
 
 async def test_a_token_is_kept_until_shortly_before_it_expires(tmp_path: Path) -> None:
@@ -125,7 +153,10 @@ async def test_a_plugin_can_issue_a_client_certificate(tmp_path: Path) -> None:
     assert runs(tmp_path) == 1
 
 
-async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: Path) -> None:
+@pytest.mark.parametrize("notes", [NOTES, NOTES[:1], None])
+async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(
+    tmp_path: Path, notes: list[JsonObject] | None
+) -> None:
     body = f'echo "$1,$MINE,$KUBERNETES_EXEC_INFO" > {tmp_path}/got\n{says({"token": "t"})}'
     found = access(
         tmp_path,
@@ -133,6 +164,7 @@ async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: P
         args=["one"],
         env=[{"name": "MINE", "value": "two"}],
         provideClusterInfo=True,
+        notes=notes,
     )
     await found.credentials.headers()
     one, two, info = (tmp_path / "got").read_text().split(",", 2)
@@ -145,6 +177,7 @@ async def test_a_plugin_gets_its_arguments_variables_and_the_cluster(tmp_path: P
             "cluster": {
                 "server": "https://192.0.2.1:6443",
                 "certificate-authority-data": b64(self_signed("ca").certificate),
+                **({"config": {"audience": "west"}} if notes == NOTES else {}),
             },
         },
     }
@@ -317,3 +350,44 @@ async def test_a_token_in_the_kubeconfig_makes_the_plugin_unnecessary(tmp_path: 
     credentials = load([path], SystemClock()).credentials
     assert await credentials.headers() == {"Authorization": f"Bearer {CANARY}"}
     assert runs(tmp_path) == 0
+
+
+async def test_an_expiry_without_a_zone_is_meant_in_utc(tmp_path: Path) -> None:
+    wall = Wall()
+    status = {"token": CANARY, "expirationTimestamp": "2030-01-01T01:00:00"}
+    credentials = access(tmp_path, says(status), wall).credentials
+    await credentials.headers()
+    wall.date += timedelta(minutes=30)
+    await credentials.headers()
+    assert runs(tmp_path) == 1
+    wall.date += timedelta(minutes=31)
+    await credentials.headers()
+    assert runs(tmp_path) == 2
+
+
+async def test_a_program_that_is_none_comes_with_its_install_hint(tmp_path: Path) -> None:
+    found = access(tmp_path, "", installHint="install it")
+    (tmp_path / "plugin").write_bytes(b"\0\0 no program")
+    with pytest.raises(BadConfig, match=r"it cannot be run: Exec format error; install it$"):
+        await found.credentials.headers()
+
+
+async def test_a_plugin_that_talks_to_a_person_and_hangs_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Plugin(
+        place=Place("config", "exec"),
+        api_version=V1,
+        command=str(tmp_path / script(tmp_path, f"echo $$ > {tmp_path}/pid\nexec sleep 600")),
+        interactive="Always",
+        patience=0.5,
+    )
+    ours, theirs = os.openpty()
+    try:
+        with os.fdopen(theirs) as terminal:
+            monkeypatch.setattr(sys, "stdin", terminal)
+            with pytest.raises(BadConfig, match=r"it did not answer within 0\.5 s"):
+                await ExecToken(plugin, SystemClock()).headers()
+    finally:
+        os.close(ours)
+    await ended((tmp_path / "pid").read_text())

@@ -3,25 +3,37 @@
 import asyncio
 import errno
 import gzip
+import ssl
+from dataclasses import replace
 
 import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from isthmus.kube import requests
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.client import Client
-from isthmus.kube.errors import BadConfig, Garbled, Rejected, Unreachable
+from isthmus.kube.errors import (
+    BadConfig,
+    Garbled,
+    Rejected,
+    Unauthorized,
+    Unreachable,
+    Untrusted,
+)
 from isthmus.kube.exchange import Limits
-from isthmus.kube.http import HttpTransport, translated
+from isthmus.kube.http import LARGE, HttpTransport, translated
 from isthmus.kube.requests import EVERYTHING
 from isthmus.kube.resources import SERVICES
 from isthmus.kube.watch import WatchDecoder
 from isthmus.model.errors import IsthmusError
+from isthmus.model.objects import Metadata, Service
 from tests.support.scripted import line, named
 from tests.support.servers import (
     GOOD,
     JSON,
     SERVICE,
+    THEIRS,
     WEB,
     Behaviour,
     Talk,
@@ -34,6 +46,8 @@ from tests.support.servers import (
 )
 
 pytestmark = pytest.mark.sockets
+
+WHERE = ConnectionKey("west", 443, True, True, None, None, None)
 
 
 async def nothing(_talk: Talk) -> None:
@@ -137,6 +151,116 @@ async def test_a_server_that_misbehaves(
 )
 def test_a_connection_that_breaks_is_told_in_words(error: Exception, text: str) -> None:
     assert str(translated(error, "https://west")) == f"https://west: {text}"
+
+
+def tls_error(reason: str) -> ssl.SSLError:
+    made = ssl.SSLError(1, "canary-3141")
+    made.reason = reason
+    return made
+
+
+@pytest.mark.parametrize(
+    "error, expected, text",
+    [
+        pytest.param(
+            aiohttp.ClientConnectorDNSError(WHERE, OSError(-2, "canary-3141")),
+            Unreachable, "the name of the server cannot be resolved", id="no such name",
+        ),
+        pytest.param(
+            tls_error("TLSV13_ALERT_CERTIFICATE_REQUIRED"),
+            Unauthorized, "the server does not accept our client certificate", id="none shown",
+        ),
+        pytest.param(
+            aiohttp.ClientConnectorSSLError(WHERE, tls_error("TLSV1_ALERT_UNKNOWN_CA")),
+            Unauthorized, "the server does not accept our client certificate", id="not known",
+        ),
+        pytest.param(
+            tls_error("TLSV1_ALERT_PROTOCOL_VERSION"),
+            Unreachable, "TLS failed (tlsv1 alert protocol version)", id="too old",
+        ),
+        pytest.param(tls_error(""), Unreachable, "TLS failed (closed)", id="closed"),
+        pytest.param(
+            aiohttp.InvalidURL("canary-3141"), BadConfig, "not a usable address", id="no address"
+        ),
+        pytest.param(
+            aiohttp.ClientConnectionError("canary-3141"),
+            Unreachable, "the connection failed (ClientConnectionError)", id="anything else",
+        ),
+    ],
+)  # fmt: skip
+def test_every_error_of_the_library_becomes_one_of_ours(
+    error: Exception, expected: type[IsthmusError], text: str
+) -> None:
+    found = translated(error, "https://west")
+    assert type(found) is expected
+    assert str(found) == f"https://west: {text}"
+
+
+class Proxy:
+    """Leads to whatever it is asked for, or answers by itself."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    async def behave(self, talk: Talk) -> None:
+        head = await talk.reader.readuntil(b"\r\n\r\n")
+        talk.heard.append(head)
+        await talk.say(self._answer)
+        if b" 200 " not in self._answer:
+            return
+        host, _, port = head.split()[1].decode().rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._pass_on(talk.reader, writer))
+            group.create_task(self._pass_on(reader, talk.writer))
+
+    async def _pass_on(self, here: asyncio.StreamReader, there: asyncio.StreamWriter) -> None:
+        while chunk := await here.read(65536):
+            there.write(chunk)
+        there.close()
+
+
+def by_proxy(server: ApiServer, proxy: str) -> ApiServer:
+    return replace(server, proxy=proxy)
+
+
+async def test_a_server_is_reached_by_a_proxy_and_not_looked_at_twice_around_it() -> None:
+    good = Proxy(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    async with serving(is_well, context(GOOD)) as server, serving(good.behave, None) as proxy:
+        assert await got(by_proxy(at(server.url), proxy.url)) == "web"
+        error = await failed(by_proxy(at(server.url, THEIRS), proxy.url))
+        assert proxy.connections == 2
+        assert len(server.heard) == 1
+    assert isinstance(error, Untrusted)
+    assert "it shows" not in str(error)
+
+
+async def test_a_proxy_that_refuses_or_is_not_there_is_what_the_error_is_about() -> None:
+    bad = Proxy(b"HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\n\r\n")
+    async with serving(is_well, context(GOOD)) as server:
+        async with serving(bad.behave, None) as proxy:
+            error = await failed(by_proxy(at(server.url), proxy.url))
+            assert "the proxy refuses (407)" in str(error)
+        error = await failed(by_proxy(at(server.url), proxy.url))
+        assert "the proxy cannot be reached" in str(error)
+        assert server.connections == 0
+
+
+async def test_a_large_object_is_sent_in_pieces() -> None:
+    async def hears_all(talk: Talk) -> None:
+        head = await talk.reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].split()[0])
+        talk.heard.append(await talk.reader.readexactly(length))
+        body = b'{"kind":"Service","apiVersion":"v1","metadata":{"name":"web"}}'
+        await talk.say(f"HTTP/1.1 {JSON}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    large = Service(metadata=Metadata(name="web", namespace="shop", annotations={"a": "x" * LARGE}))
+    async with serving(hears_all, context(GOOD)) as server:
+        client = Client(HttpTransport(at(server.url)))
+        assert (await client.create(SERVICES, large)).metadata.name == "web"
+        await client.close()
+        await client.close()  # as often as one likes
+    assert server.heard[0].count(b"x") >= LARGE
 
 
 async def test_a_server_that_behaves() -> None:

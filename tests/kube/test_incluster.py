@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.kube import incluster
+from isthmus.kube.credentials import FileToken
 from isthmus.kube.errors import BadConfig
 from isthmus.runtime.clock import SystemClock
 from tests.support.certificates import self_signed
@@ -111,3 +112,9 @@ def test_a_bad_mount_is_named(
     with pytest.raises(BadConfig) as raised:
         incluster.load(ENVIRONMENT, SystemClock(), tmp_path)
     assert str(raised.value) == f"{path}: {problem}"
+
+
+async def test_a_token_file_that_could_never_be_read_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 300)
+    with pytest.raises(BadConfig, match="the mount: cannot read the token: File name too long"):
+        await FileToken(path, SystemClock(), "the mount").refresh()

@@ -1,19 +1,30 @@
 """Every mistake in a kubeconfig: one line that names the file, the field and the way out."""
 
 import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from isthmus.kube.access import Access
 from isthmus.kube.document import shown
 from isthmus.kube.entries import LARGEST
 from isthmus.kube.errors import BadConfig
-from isthmus.kube.kubeconfig import load
+from isthmus.kube.kubeconfig import contexts, find, load
 from isthmus.model.wire import Json, JsonObject
 from isthmus.runtime.clock import SystemClock
-from tests.support.certificates import self_signed
+from tests.support.certificates import of_version_18, off_the_curve, self_signed
 from tests.support.kubeconfigs import CANARY, b64, kubeconfig, written
+from tests.support.pki import of_version
 
 CA = self_signed("ca")
 ME = self_signed("me")
@@ -253,6 +264,23 @@ def test_a_broken_cluster_is_named(tmp_path: Path, fields: JsonObject, problem: 
             id="impersonation",
         ),
         pytest.param(
+            {
+                "client-certificate-data": b64(off_the_curve(ME.certificate)),
+                "client-key-data": b64(ME.key),
+            },
+            "client-certificate-data: the certificate has a key that nobody can use",
+            id="a certificate whose key is no key",
+        ),
+        pytest.param(
+            {
+                "client-certificate-data": b64(of_version_18(ME.certificate)),
+                "client-key-data": b64(ME.key),
+            },
+            "client-certificate-data: not a certificate in PEM; it starts like a certificate, but "
+            "is damaged or cut off",
+            id="a certificate of an unknown version",
+        ),
+        pytest.param(
             {"client-certificate-data": b64(ME.certificate)},
             "client-key-data: not set, but there is a client certificate",
             id="a certificate without a key",
@@ -385,11 +413,23 @@ def test_what_never_ends_is_not_a_kubeconfig(tmp_path: Path, kind: str) -> None:
     assert str(raised.value) == f"{path}: {expected}"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Be somebody who may not read everything, as root may."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
 def test_an_unreadable_kubeconfig_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, kubeconfig())
     path.chmod(0)
-    with pytest.raises(BadConfig) as raised:
+    with as_nobody(), pytest.raises(BadConfig) as raised:
         loaded(path)
     expected = "this user may not read it; check its owner and mode"
     assert str(raised.value) == f"{path}: {expected}"
@@ -403,3 +443,64 @@ def test_an_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
     known = ", ".join(f"c{number:02}" for number in range(10))
     expected = f"there is no context 'x\\ny'; known are: {known} and 2 more"
     assert str(raised.value) == f"{path}: contexts: {expected}"
+
+
+def test_a_name_that_no_file_can_have_is_named(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 300)
+    with pytest.raises(BadConfig, match="cannot be read: File name too long"):
+        loaded(path)
+    with pytest.raises(BadConfig, match="cannot be read: not a path"):
+        loaded(tmp_path / "x\0y")
+    # It is not missing, so that whoever looks for a kubeconfig comes to read it, and hears why not.
+    assert find(None, {"KUBECONFIG": str(path)}, tmp_path) == (path,)
+
+
+def test_contexts_of_all_files_are_known_by_name(tmp_path: Path) -> None:
+    one = written(tmp_path, kubeconfig(), "one")
+    more = [{"name": "north", "context": {}}]
+    other = written(tmp_path, {**kubeconfig(), "contexts": more}, "other")
+    assert set(contexts([one, other])) == {"west", "north"}
+
+
+def encrypted() -> bytes:
+    key = load_pem_private_key(ME.key, None)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"canary"))
+
+
+DER = x509.load_pem_x509_certificate(ME.certificate).public_bytes(Encoding.DER)
+VERSION_4 = ssl.DER_cert_to_PEM_cert(of_version(DER, 3)).encode()
+
+
+@pytest.mark.parametrize(
+    "certificate, key, problem",
+    [
+        pytest.param(
+            ME.certificate, encrypted(),
+            "client-key-data: the private key is encrypted; store it without a passphrase",
+            id="encrypted",
+        ),
+        pytest.param(
+            DER, ME.key,
+            f"client-certificate-data: {NO_CERTIFICATE}; it looks like DER, convert it with "
+            "`openssl x509 -inform der`",
+            id="DER",
+        ),
+        pytest.param(
+            b" \n", ME.key, f"client-certificate-data: {NO_CERTIFICATE}; it is empty", id="blank"
+        ),
+        pytest.param(
+            VERSION_4, ME.key,
+            f"client-certificate-data: {NO_CERTIFICATE}; it starts like a certificate, but is "
+            "damaged or cut off",
+            id="of a version that there is not",
+        ),
+    ],
+)  # fmt: skip
+def test_a_client_certificate_that_is_none_is_told_what_it_is_instead(
+    tmp_path: Path, certificate: bytes, key: bytes, problem: str
+) -> None:
+    user = {"client-certificate-data": b64(certificate), "client-key-data": b64(key)}
+    path = written(tmp_path, kubeconfig(user=user))
+    with pytest.raises(BadConfig) as raised:
+        loaded(path)
+    assert str(raised.value) == f"{path}: {USER}.{problem}"

@@ -14,7 +14,7 @@ from isthmus.kube.codec import Page
 from isthmus.kube.errors import Expired, Forbidden, Garbled, Rejected, Throttled, Unreachable
 from isthmus.kube.exchange import Limits
 from isthmus.kube.reflect import Source, reflect
-from isthmus.kube.reflector import Reflector, State
+from isthmus.kube.reflector import NAMED, Reflector, State
 from isthmus.kube.resources import SERVICES
 from isthmus.kube.steps import Audit, List, Stream, Wait, Watch
 from isthmus.kube.watch import Bookmark
@@ -22,6 +22,7 @@ from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key, Metadata, Service
 from isthmus.model.wire import JsonObject
 from isthmus.runtime.cache import Cache, Event, Gone, Listed
+from tests.support.embedded import cluster
 from tests.support.scripted import (
     Breaks,
     Says,
@@ -269,9 +270,23 @@ async def test_bookmarks_keep_a_watch_alive() -> None:
     assert told.asked == ["list", "watch 7"]
 
 
-async def test_the_server_is_asked_to_end_watches_after_four_to_five_minutes() -> None:
+async def test_the_server_is_asked_to_end_a_watch_before_its_silence_is_taken_for_death() -> None:
+    """Bookmarks are promised only where something has moved on since the watch began."""
     told = await tell(listing(7, A), streaming=False)
-    assert 240 <= int(dict(told.script.requests[1].query)["timeoutSeconds"]) <= 300
+    assert 60 <= int(dict(told.script.requests[1].query)["timeoutSeconds"]) <= Limits().silence - 10
+
+
+async def test_a_cluster_at_rest_is_not_taken_for_dead() -> None:
+    west = cluster()
+    states: list[State] = []
+    reflector = Reflector[Service](Random(1), changed=states.append)
+    client = Client(west.transport())
+    task = asyncio.create_task(reflect(Source(client, SERVICES), reflector, lambda _: None))
+    await asyncio.sleep(3600)
+    task.cancel()
+    await asyncio.wait({task})
+    assert states == [State.SYNCED]
+    assert reflector.error is None
 
 
 async def test_the_pause_grows_and_is_bounded() -> None:
@@ -473,3 +488,29 @@ def test_whatever_happens_a_watch_is_never_due_for_leaving_before_it_begins(
                 reflector.left(now)
             case _:
                 reflector.ended(now)
+
+
+async def test_what_is_unreadable_in_a_stream_is_reported_like_in_a_list() -> None:
+    bad = line("ADDED", named("b", 6, spec={"ports": "none"}))
+    told = await tell(
+        stream(line("ADDED", A), bad, bookmark(6), line("ADDED", C), bookmark(9, complete=True))
+    )
+    assert told.events == ["= a@5 c@9 ?b"]  # a bookmark on the way is not the end
+    assert list(told.reflector.unreadable) == [Key("shop", "b")]
+
+
+async def test_the_reasons_of_many_unreadable_objects_are_kept_within_bounds() -> None:
+    flood = [line("ADDED", named(f"s{n}", n + 1, spec=[])) for n in range(NAMED + 10)]
+    told = await tell(stream(*INITIAL, *flood))
+    assert len(told.reflector.unreadable) == NAMED
+    assert told.names == {"a", "b"}
+
+
+async def test_an_object_that_has_become_unreadable_unseen_is_found_by_comparing() -> None:
+    bad = named("b", 6, spec={"ports": "none"})
+    told = await tell(
+        listing(7, A, B), living(), listing(50, A, bad), living(), listing(51, A, bad),
+        streaming=False, seconds=800,
+    )  # fmt: skip
+    assert told.reflector.divergences == 1
+    assert told.names == {"a", "b"}  # the last value that could be read

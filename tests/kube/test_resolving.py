@@ -18,6 +18,7 @@ from isthmus.kube.access import Access
 from isthmus.kube.client import Client
 from isthmus.kube.errors import BadConfig, Unreachable, Untrusted
 from isthmus.kube.http import HttpTransport
+from isthmus.kube.resolving import JudgingResolver
 from isthmus.kube.resources import NAMESPACES
 from isthmus.kube.restricted import Policy
 from isthmus.model.objects import Key
@@ -157,3 +158,15 @@ async def test_a_second_look_at_a_certificate_is_judged_like_the_first() -> None
 async def test_a_name_that_is_never_resolved_is_given_up_in_time() -> None:
     with pytest.raises(Unreachable, match="no connection in time"):
         await identity(access(), Names(), connect=0.1)
+
+
+async def test_whoever_closes_the_judge_closes_the_one_who_resolves() -> None:
+    class Closing(Names):
+        is_closed = False
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    inner = Closing(("192.0.2.1",))
+    await JudgingResolver(inner, lambda _: None).close()
+    assert inner.is_closed

@@ -3,11 +3,12 @@
 from contextlib import suppress
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.kube.codec import Bad
+from isthmus.kube.codec import Bad, decoded_page
 from isthmus.kube.errors import Expired, Garbled, Unavailable, Unreachable
 from isthmus.kube.resources import (
     CONFIG_MAPS,
@@ -23,10 +24,18 @@ from isthmus.kube.resources import (
 )
 from isthmus.kube.watch import Bookmark, Failed, Seen, WatchDecoder, WatchEvent
 from isthmus.model.objects import Key, Service
+from isthmus.model.wire import JsonObject
 from isthmus.runtime.cache import Gone, Put
 from tests.support.scripted import bookmark, line, named, refusal
 
 WEB = Key("shop", "web")
+PLAIN = untyped("v1", "Service", "services", namespaced=True)
+NAMELESS: tuple[JsonObject, ...] = (
+    {},
+    {"metadata": None},
+    {"metadata": {"name": 7}},
+    {"metadata": {}},
+)
 
 
 def decode(*chunks: bytes, cap: int = 1 << 20) -> list[WatchEvent[Service]]:
@@ -133,6 +142,29 @@ def test_the_deletion_of_an_unreadable_object_is_readable() -> None:
 def test_what_is_no_event_is_refused(data: bytes) -> None:
     with pytest.raises(Garbled, match=r"^watch services: "):
         decode(data, cap=4000 if data.startswith(b"xx") else 1 << 20)
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
+@pytest.mark.parametrize("obj", NAMELESS)
+def test_an_untyped_object_without_a_name_is_no_object(kind: str, obj: JsonObject) -> None:
+    decoder = WatchDecoder(PLAIN, "watch services", 1000)
+    with pytest.raises(Garbled, match="a line is no event"):
+        list(decoder.receive(line(kind, obj)))
+
+
+@pytest.mark.parametrize("obj", NAMELESS)
+def test_an_untyped_object_without_a_name_spoils_a_list(obj: JsonObject) -> None:
+    head = {"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}}
+    with pytest.raises(Garbled, match="no usable list"):
+        decoded_page(PLAIN, msgspec.json.encode({**head, "items": [obj]}), "list services")
+
+
+def test_what_is_wrong_with_an_object_is_said_in_a_few_words() -> None:
+    """However deep, and however long, the place is at which it is wrong."""
+    deep = b'{"type":"ADDED","object":' + b"[" * 400 + b"1e999" + b"]" * 400 + b"}\n"
+    with pytest.raises(Garbled) as refused:
+        decode(deep, cap=1 << 20)
+    assert len(str(refused.value)) < 400
 
 
 def test_events_before_nonsense_still_count() -> None:

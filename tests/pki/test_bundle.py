@@ -15,6 +15,7 @@ from isthmus.pki.anchor import create_anchor
 from isthmus.pki.bundle import BadBundle
 from isthmus.pki.keys import chain_pem, fingerprint, key_pem
 from isthmus.pki.pem import BadPem
+from tests.support.certificates import of_version_18
 from tests.support.pki import NOW, anchor, authority, credentials, identity, issuer
 
 GOOD = chain_pem(anchor().certificate)
@@ -102,6 +103,11 @@ FORGED = authority(authority(None, None, path_length=1), None, path_length=1).ce
             GOOD.replace(BODY[1] + b"\n", b""),
             f"{WHAT}: the certificate of line 1 is damaged",
             id="a line is missing",
+        ),
+        pytest.param(
+            of_version_18(GOOD),
+            f"{WHAT}: the certificate of line 1 is damaged",
+            id="an unknown version",
         ),
         pytest.param(
             "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----",

@@ -215,6 +215,7 @@ NOT_OURS = "the request's key is not ECDSA on P-256 or P-384"
         pytest.param(b"", "the request is empty", id="empty"),
         pytest.param(b"\n \n", "the request is empty", id="blank"),
         pytest.param(b"x" * (16 * 1024 + 1), "the request is larger than 16 KiB", id="too large"),
+        pytest.param(b"x" * (1 << 20), "the request is larger than 16 KiB", id="a megabyte"),
         pytest.param(b"hello", "the request: line 1 is neither PEM nor a comment", id="not PEM"),
         pytest.param(csr(new_key()) * 2, "the request has 2 PEM blocks, expected one", id="two"),
         pytest.param(
@@ -236,6 +237,9 @@ NOT_OURS = "the request's key is not ECDSA on P-256 or P-384"
         pytest.param(_sent(b"0"), DAMAGED, id="no DER"),
         pytest.param(_sent(_der() + b"x"), DAMAGED, id="trailing bytes"),
         pytest.param(_with_point(b"\x01" * 64), DAMAGED, id="a point off the curve"),
+        pytest.param(
+            _sent(_der().replace(b"\x02\x01\x00", b"\x02\x01\x05", 1)), DAMAGED, id="version 6"
+        ),
         pytest.param(
             _with_point(_other_point()),
             "the request is not signed by the key that it names",

@@ -15,9 +15,25 @@ from cryptography.hazmat.primitives.serialization import (
 from isthmus.model.errors import Permanent
 from isthmus.pki import bundle, pem
 from isthmus.pki.issue import key_of
-from isthmus.pki.keys import chain_pem, key_pem, new_key, read_certificates, read_key, read_pair
+from isthmus.pki.keys import (
+    chain_pem,
+    key_pem,
+    new_key,
+    read_certificates,
+    read_key,
+    read_pair,
+    without_keys,
+)
 from isthmus.pki.pem import BadPem
-from tests.support.pki import anchor, credentials, identity, issuer
+from tests.support.pki import (
+    UNREADABLE,
+    anchor,
+    credentials,
+    identity,
+    issuer,
+    of_version,
+    unreadable,
+)
 
 KEY = new_key()
 SEC1 = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
@@ -124,3 +140,24 @@ def test_no_value_shows_a_key() -> None:
     for text in (key_pem(pair.key), key_pem(shown.key), key_pem(KEY)):
         assert not [secret for secret in secrets(text) if secret in told]
     assert repr(block.der) not in told
+
+
+@pytest.mark.parametrize("version", [1, 3, 9])
+def test_a_certificate_of_a_version_that_there_is_not_is_damaged(version: int) -> None:
+    """OpenSSL takes it, so that it comes as far as this."""
+    der = of_version(issuer().certificate.public_bytes(Encoding.DER), version)
+    with pytest.raises(BadPem, match=r"^the issuer: the certificate of line 1 is damaged$"):
+        read_certificates(pem.Block(pem.CERTIFICATE, 1, der).pem(), "the issuer")
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_certificate_whose_extensions_make_no_sense_is_not_read(what: str) -> None:
+    with pytest.raises(
+        BadPem, match=r"the certificate of line 1 (is damaged|has unreadable names)"
+    ):
+        read_certificates(chain_pem(unreadable(what)), "it")
+
+
+def test_certificates_are_found_among_keys() -> None:
+    text = key_pem(KEY) + chain_pem(issuer().certificate, anchor().certificate)
+    assert without_keys(text, "it") == (issuer().certificate, anchor().certificate)

@@ -24,7 +24,14 @@ def test_what_is_written_is_read(found: dict[str, Report]) -> None:
     assert reports.read(reports.written(found)) == found
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", '{"a": 1}', '{"a": {"at": "yesterday"}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "null", '{"a": 1}', '{"a": {"at": "yesterday"}}'),
+        pytest.param("[" * 100_000, id="bottomless"),
+        pytest.param('{"\ud800": 1}', id="half a character"),
+    ],
+)
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(BadReports, match="not the reports of a controller"):
         reports.read(text)

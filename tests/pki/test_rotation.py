@@ -439,3 +439,11 @@ def test_storms_get_through_all_phases() -> None:
         storm.rage(TICKS)
         kinds |= {type(step) for step in storm.steps}
     assert kinds == {Distribute, Reissue, Drop, Wait, Done}
+
+
+def test_an_anchor_that_somebody_has_dropped_too_early_comes_back_first() -> None:
+    """Everybody is below the new anchor, and then one cluster does not trust it any more."""
+    driver = until(lambda step: isinstance(step, Drop))
+    driver.mesh.places["west"].trusts.append((driver.mesh.now, frozenset((OLD,))))
+    driver.look()
+    assert driver.step() == Distribute("west", frozenset((NEW,)))

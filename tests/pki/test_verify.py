@@ -6,9 +6,23 @@ import pytest
 
 from isthmus.model.identities import Identity
 from isthmus.pki import bundle
+from isthmus.pki.anchor import mesh_domain_of
+from isthmus.pki.describe import describe
 from isthmus.pki.verify import Untrusted, identify, pod_of, verify
 from tests.pki.handshakes import handshake
-from tests.support.pki import HOSTILE, NOW, anchor, credentials, hostile, identity
+from tests.support.pki import (
+    HOSTILE,
+    NOW,
+    UNREADABLE,
+    anchor,
+    authority,
+    credentials,
+    hostile,
+    identity,
+    issuer,
+    permits,
+    unreadable,
+)
 
 ANCHORS = bundle.of([anchor().certificate])
 
@@ -80,3 +94,24 @@ def test_every_certificate_of_the_chain_has_its_time(later: timedelta, reason: s
 def test_a_leaf_that_openssl_let_pass_is_still_judged(name: str) -> None:
     with pytest.raises(Untrusted):
         identify(hostile(name).chain[0], "isthmus")
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_certificate_that_nobody_can_read_proves_nothing(what: str) -> None:
+    with pytest.raises(Untrusted, match=r"cannot be read: its extensions are|is not signed by"):
+        verify((unreadable(what), issuer().certificate), ANCHORS, NOW)
+    with pytest.raises(bundle.BadBundle, match="cannot be read: its extensions are"):
+        bundle.of((unreadable(what),))
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_certificate_that_nobody_can_read_is_described_as_such(what: str) -> None:
+    found = describe(unreadable(what), NOW)
+    assert (found.role, found.names) == ("leaf", ())
+    assert "it cannot be read: its extensions are" in "".join(found.problems)
+
+
+def test_only_an_anchor_of_ours_says_of_which_mesh_it_is() -> None:
+    assert mesh_domain_of(anchor().certificate) == "isthmus"
+    for other in (authority(None, None), authority(None, permits("east.isthmus"))):
+        assert mesh_domain_of(other.certificate) is None

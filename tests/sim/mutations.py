@@ -6,7 +6,6 @@ are put into the running process by name; nothing on disk is touched.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import msgspec
@@ -175,7 +174,9 @@ def _any_version_will_do() -> Iterable[Patch]:
         if named.get("token"):
             return call
         query = (*call.request.query, ("resourceVersion", "0"))
-        return replace(call, request=replace(call.request, query=query))
+        return msgspec.structs.replace(
+            call, request=msgspec.structs.replace(call.request, query=query)
+        )
 
     yield requests, "list_page", list_page
 

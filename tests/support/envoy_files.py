@@ -6,6 +6,7 @@ to the file of that resource. Writing other resources later is an update, as ove
 
 import asyncio
 import json
+import resource
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import any_pb2, json_format, symbol_database
 from google.protobuf.message import Message
 
+from isthmus.envoy.bootstrap import Proxy as Ours
+from isthmus.envoy.bootstrap import bootstrap
 from isthmus.xds.resources import (
     CLUSTER,
     ENDPOINTS,
@@ -177,8 +180,23 @@ class Files:
         return self.directory / "admin"
 
 
+# What a proxy of ours is told about how much it takes, whoever configures it.
+_OURS = msgspec.json.decode(
+    bootstrap(
+        Ours(
+            name="test",
+            role="gateway",
+            cluster="test",
+            controller=("127.0.0.1", 1),
+            controller_identity="spiffe://test",
+        )
+    )
+)
+
 BOOTSTRAP: dict[str, object] = {
     "node": {"id": "test", "cluster": "test"},
+    "overload_manager": _OURS["overload_manager"],
+    "layered_runtime": _OURS["layered_runtime"],
     "bootstrap_extensions": [
         {
             "name": "envoy.bootstrap.internal_listener",
@@ -195,6 +213,12 @@ class Proxy:
     """A running Envoy."""
 
     files: Files
+    pid: int
+
+    def resident(self) -> int:
+        """Return how many bytes of memory it has now."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * resource.getpagesize()
 
     async def ask(self, path: str) -> str:
         """Ask its admin interface."""
@@ -242,7 +266,7 @@ async def running(directory: Path, resources: Resources) -> AsyncIterator[Proxy]
             stdout=output,
             stderr=output,
         )
-    proxy = Proxy(files)
+    proxy = Proxy(files, process.pid)
 
     async def state() -> str:
         if process.returncode is not None:

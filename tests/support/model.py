@@ -1,6 +1,5 @@
 """A model of the source's API server, just large enough to carry out a plan."""
 
-import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -106,4 +105,4 @@ class Source:
 
     def _with_slices(self, seen: World) -> World:
         slices = self.slices.values()
-        return dataclasses.replace(seen, slices=by_service(slices), listeners=listeners(slices))
+        return replace(seen, slices=by_service(slices), listeners=listeners(slices))

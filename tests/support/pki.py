@@ -3,6 +3,7 @@
 ``HOSTILE`` is one table for all who verify: our own verifier, OpenSSL, and the Envoys.
 """
 
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
 from isthmus.model.identities import MESH_DOMAIN, Identity
@@ -145,6 +147,48 @@ def _blank(
 
 def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)] if common else [])
+
+
+def of_version(der: bytes, version: int) -> bytes:
+    """A certificate that says to be of another version: OpenSSL takes it, cryptography does not."""
+    place = der.index(b"\xa0\x03\x02\x01\x02")
+    return der[: place + 4] + bytes([version]) + der[place + 5 :]
+
+
+def resigned(certificate: x509.Certificate, above: Pair, version: int = 3) -> str:
+    """The same (PEM) of another version, with a signature that is good: OpenSSL lets it pass."""
+    said = of_version(certificate.tbs_certificate_bytes, version)
+    signature = b"\0" + above.key.sign(said, ec.ECDSA(hashes.SHA256()))
+    algorithm = bytes.fromhex("300a06082a8648ce3d040302")  # ecdsa-with-SHA256
+    return ssl.DER_cert_to_PEM_cert(_tlv(0x30, said + algorithm + _tlv(0x03, signature)))
+
+
+def _tlv(tag: int, value: bytes) -> bytes:
+    """One value in DER."""
+    size = len(value).to_bytes(2, "big").lstrip(b"\0")
+    length = size if len(value) < 128 else bytes([0x80 | len(size)]) + size
+    return bytes([tag]) + length + value
+
+
+def unreadable(what: str) -> x509.Certificate:
+    """A certificate whose extensions make no sense, which shows when they are read."""
+    names = ObjectIdentifier("2.5.29.17")
+    one, other = (ObjectIdentifier(f"1.3.6.1.4.1.99999.{last}") for last in (1, 2))
+    match what:
+        case "twice":
+            both = [(x509.UnrecognizedExtension(each, b"\x05\x00"), False) for each in (one, other)]
+            made = Leaf(more=both).signed_by(issuer()).certificate
+            der = made.public_bytes(Encoding.DER)
+            last = b"\x06\x09+\x06\x01\x04\x01\x86\x8d\x1f"
+            return x509.load_der_x509_certificate(der.replace(last + b"\x02", last + b"\x01"))
+        case "an address of X.400":
+            odd = x509.UnrecognizedExtension(names, b"\x30\x02\xa3\x00")
+        case _:
+            odd = x509.UnrecognizedExtension(names, b"nonsense")
+    return Leaf(uris=[], more=[(odd, False)]).signed_by(issuer()).certificate
+
+
+UNREADABLE = ("twice", "an address of X.400", "nonsense")
 
 
 class Hostile(NamedTuple):

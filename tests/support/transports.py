@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
+from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request, Response, Transport
 
 
@@ -21,6 +24,18 @@ class Bearer:
 
     async def close(self) -> None:
         await self.inner.close()
+
+
+class Nowhere:
+    """Leads nowhere, for those who have a client and need no answer."""
+
+    @asynccontextmanager
+    async def send(self, request: Request) -> AsyncIterator[Response]:
+        raise Unreachable(f"{request.method} {request.path}: nobody is there")
+        yield
+
+    async def close(self) -> None:
+        pass
 
 
 @dataclass(slots=True)

@@ -241,29 +241,30 @@ async def heard(service: str, caller: str = CURL) -> str:
 @asynccontextmanager
 async def knock(shown: pki.Credentials | None, **options: object) -> AsyncIterator[Line]:
     """Come to the gateway without an egress, with TLS and whatever certificate."""
-    context = _context(shown, "http/1.1")
+    made = context(shown, "http/1.1")
     for name, value in options.items():
-        setattr(context, name, value)
-    async with _line(GATEWAY, 4143, ssl=context) as line:
+        setattr(made, name, value)
+    async with _line(GATEWAY, 4143, ssl=made) as line:
         yield line
 
 
 @asynccontextmanager
 async def tunnel(shown: pki.Credentials | None, asked: str) -> AsyncIterator[Line]:
     """Ask the gateway for a tunnel without an egress, with whatever certificate and name."""
-    context = _context(shown, tunnels.PROTOCOL)
-    async with _line(GATEWAY, 4143, ssl=context, server_hostname=asked) as line:
+    made = context(shown, tunnels.PROTOCOL)
+    async with _line(GATEWAY, 4143, ssl=made, server_hostname=asked) as line:
         yield line
 
 
-def _context(shown: pki.Credentials | None, protocol: str) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(cadata=chain_pem(pki.anchor().certificate).decode())
-    context.set_alpn_protocols([protocol])
+def context(shown: pki.Credentials | None, protocol: str) -> ssl.SSLContext:
+    """Return what it takes to speak TLS with the gateway, under whatever certificate."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.check_hostname = False
+    made.load_verify_locations(cadata=chain_pem(pki.anchor().certificate).decode())
+    made.set_alpn_protocols([protocol])
     if shown:
-        load(context, shown)
-    return context
+        load(made, shown)
+    return made
 
 
 def load(context: ssl.SSLContext, shown: pki.Credentials) -> None:

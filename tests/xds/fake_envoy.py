@@ -7,6 +7,7 @@ from isthmus.xds.references import ALL, Reference
 from isthmus.xds.resources import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SCOPED_ROUTES, SECRET
 from isthmus.xds.session import Asked, Said
 from isthmus.xds.snapshot import Entry
+from isthmus.xds.topic import WILDCARD
 
 SCOPES = Reference(SCOPED_ROUTES, ALL)
 BY_NAME = (ENDPOINTS, SECRET, ROUTES)
@@ -26,7 +27,8 @@ class FakeEnvoy:
     A changed cluster serves as it was until the new one has everything it needs; it waits for
     endpoints that come after it, and does not ask for those it has asked for before. As long as
     one waits, nothing is said about clusters, on a new stream neither. Before the first of them
-    are all there it is otherwise: then it is listeners that are not spoken of.
+    are all there it is otherwise: then it is listeners that are not spoken of. Scoped routes are
+    its listeners': without one that follows them it forgets them, and does not speak of them.
     """
 
     def __init__(self) -> None:
@@ -37,6 +39,7 @@ class FakeEnvoy:
         self.lacking: dict[str, set[Reference]] = {}  # by cluster: what it waits for
         self.interest: dict[str, set[str]] = {kind: set() for kind in BY_NAME}
         self.started: set[str] = set()
+        self.is_scoped = False  # whether a listener follows scoped routes
         self.inbox: deque[Said] = deque()
         self.outbox: deque[Asked] = deque()
         self.unsaid: list[Asked] = []  # about clusters
@@ -49,6 +52,8 @@ class FakeEnvoy:
         self.inbox.clear()
         self.outbox.clear()
         self.unsaid.clear()
+        if not self.is_scoped:
+            self.started.discard(SCOPED_ROUTES)
         for kind in (CLUSTER, *sorted(self.started - {CLUSTER})):
             self._start(kind)
 
@@ -112,6 +117,8 @@ class FakeEnvoy:
     def _take(self, kind: str, name: str, entry: Entry) -> None:
         if kind in BY_NAME and name not in self.interest[kind]:
             return
+        if kind == SCOPED_ROUTES and not self.is_scoped:
+            return
         known = self.taken[kind].get(name)
         if known is not None and known.version == entry.version:
             self.repeated.append((kind, name))
@@ -142,8 +149,7 @@ class FakeEnvoy:
     def _change_interest(self) -> None:
         needed = [*self.taken[CLUSTER].values(), *self.serving.values()]
         needed += self.taken[LISTENER].values()
-        if SCOPED_ROUTES not in self.started and any(SCOPES in one.needs for one in needed):
-            self._start(SCOPED_ROUTES)
+        self._change_scope(any(SCOPES in one.needs for one in needed))
         for kind in BY_NAME:
             now = {need.name for one in needed for need in one.needs if need.type_url == kind}
             added, gone = now - self.interest[kind], self.interest[kind] - now
@@ -161,6 +167,16 @@ class FakeEnvoy:
                         unsubscribe=tuple(sorted(gone)),
                     )
                 )
+
+    def _change_scope(self, is_scoped: bool) -> None:
+        was_scoped, self.is_scoped = self.is_scoped, is_scoped
+        if is_scoped and SCOPED_ROUTES not in self.started:
+            self._start(SCOPED_ROUTES)
+        elif is_scoped and not was_scoped:
+            self.outbox.append(Asked(type_url=SCOPED_ROUTES, subscribe=(WILDCARD,)))
+        elif was_scoped and not is_scoped:
+            self.taken[SCOPED_ROUTES].clear()
+            self.outbox.append(Asked(type_url=SCOPED_ROUTES, unsubscribe=(WILDCARD,)))
 
     def _start(self, kind: str) -> None:
         self.started.add(kind)

@@ -10,10 +10,12 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from xds.type.matcher.v3 import matcher_pb2
 
 from isthmus.model.routes import Callers, EgressRoutes, GatewayRoutes, Inbound, Place
-from isthmus.xds import access, secrets
-from isthmus.xds.names import CATALOGUE
+from isthmus.xds import access, late, secrets
+from isthmus.xds.late import ROOMS
+from isthmus.xds.names import CATALOGUE, NOWHERE
 from isthmus.xds.resources import (
     CLUSTER,
     ENDPOINTS,
@@ -78,6 +80,8 @@ def test_every_account_of_a_caller_can_reach_every_link(found: EgressRoutes) -> 
 def _cluster_actions(table: Message) -> Iterator[Message]:
     for route in chain.from_iterable(host.routes for host in table.virtual_hosts):
         plugin = message(route.route.inline_cluster_specifier_plugin.extension.typed_config)
+        if plugin.cluster_matcher.matcher_tree.input.name != "source":
+            continue  # nobody is known: what there is, is for strangers
         for match in plugin.cluster_matcher.matcher_tree.exact_match_map.map.values():
             yield message(match.action.typed_config)
 
@@ -87,7 +91,27 @@ def _cluster_actions(table: Message) -> Iterator[Message]:
 def test_an_egress_listens_for_what_has_a_gateway_and_for_nothing_else(found: EgressRoutes) -> None:
     linked = {one.link for one in found.peers}
     expected = {f"out|{one.listener}" for one in found.outbound if one.link in linked}
-    assert routes.whole_egress(found)[LISTENER].keys() == expected | {"identify"}
+    rooms = {f"{link}:late-{number}" for link in linked for number in range(1, ROOMS + 1)}
+    assert routes.whole_egress(found)[LISTENER].keys() == expected | rooms | {"identify"}
+
+
+@FEW
+@given(routes.egresses)
+def test_whoever_waits_to_be_known_meets_no_room_twice(found: EgressRoutes) -> None:
+    """Or a request of nobody would go round for ever."""
+    for link in {one.link for one in found.peers}:
+        choice = matcher_pb2.Matcher(**late.choice(link))
+        following = {
+            number: message(one.action.typed_config).cluster
+            for number, one in choice.matcher_tree.exact_match_map.map.items()
+        }
+        at = message(choice.on_no_match.action.typed_config).cluster
+        met = [at]
+        while at != NOWHERE:
+            at = following[at.rpartition("-")[2]]
+            assert at not in met
+            met.append(at)
+        assert len(met) == ROOMS + 1
 
 
 @FEW

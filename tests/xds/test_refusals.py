@@ -75,8 +75,8 @@ async def test_a_connection_is_refused_and_counted(
 
 
 async def test_a_caller_whom_the_egress_does_not_know_gets_nowhere(both: Crossing) -> None:
-    connections = "listener.identify.no_filter_chain_match"
-    requests = "http.out|west|default|web.no_cluster"
+    connections = "cluster.identify.upstream_cx_connect_attempts_exceeded"
+    requests = "http.out|west.no_cluster"
     before = await both.west.count("http.gateway.downstream_rq_total")
     async with nobody_came():
         assert await heard("echo", STRANGER) == ""

@@ -201,6 +201,16 @@ def test_a_cluster_stays_as_long_as_nobody_has_seen_the_scopes_of_a_listener() -
     assert stream.settle() == [(SCOPED_ROUTES, {}, ("web",)), (CLUSTER, {}, ("web",))]
 
 
+def test_a_cluster_stays_as_long_as_scopes_may_be_left_of_a_listener_that_is_gone() -> None:
+    """The next one would use them, until it is told of others."""
+    comes = listener("80", "1", Reference(SCOPED_ROUTES, "*"))
+    stream = Stream(comes, clusters={"web": "1"})
+    assert sent(stream.open) == [(LISTENER, {"80": "1"}, ())]
+    stream.settle()
+    stream.ask(SCOPED_ROUTES, versions={"web": "1"})
+    assert stream.settle() == [(SCOPED_ROUTES, {}, ("web",)), (CLUSTER, {}, ("web",))]
+
+
 def test_a_cluster_stays_until_the_listener_without_it_is_acknowledged() -> None:
     stream = Stream(cluster("web"), listener("80", "1", WEB))
     stream.settle()
@@ -293,6 +303,18 @@ def test_a_stale_answer_changes_nothing() -> None:
     assert stream.session.acknowledged(CLUSTER, "web") == "1"
 
 
+def test_a_flood_of_answers_is_answered_by_nothing() -> None:
+    """Neither what was answered already nor what was never said makes anything happen."""
+    stream = Stream(cluster("web"), listener("l"))
+    stream.settle()
+    for number in range(20_000):
+        nonce, error = str(number % 7), "no" if number % 2 else None
+        assert stream.session.receive(Asked(type_url=CLUSTER, nonce=nonce, error=error)) == []
+    assert stream.session.pending == 0
+    assert stream.session.refused == {}
+    assert stream.session.acknowledged(CLUSTER, "web") == "1"
+
+
 def test_a_refused_resource_is_not_sent_again_until_it_changes() -> None:
     stream = Stream(cluster("web", "bad"))
     stream.answer("no such thing")
@@ -363,3 +385,62 @@ def test_pending_counts_what_is_on_its_way_or_waits() -> None:
 def test_nothing_that_is_said_shows_what_is_inside() -> None:
     stream = Stream(cluster("web"))
     assert "key material" not in repr(stream.open)
+
+
+def test_a_proxy_that_follows_scopes_no_more_forgets_them_and_asks_again_for_all() -> None:
+    scopes = entry(SCOPED_ROUTES, "web", "1")
+    stream = Stream(scopes, listener("80", "1", Reference(SCOPED_ROUTES, "*")))
+    stream.settle()
+    stream.ask(SCOPED_ROUTES)
+    assert stream.settle() == [(SCOPED_ROUTES, {"web": "1"}, ())]
+    stream.ask(SCOPED_ROUTES, unsubscribe=("*",))
+    stream.publish(entry(SCOPED_ROUTES, "web", "2"), listener("80", "2"))
+    assert stream.settle() == [(LISTENER, {"80": "2"}, ())]
+    assert stream.session.acknowledged(SCOPED_ROUTES, "web") is None
+    stream.ask(SCOPED_ROUTES, "*")
+    assert stream.settle() == [(SCOPED_ROUTES, {"web": "2"}, ())]
+
+
+def test_what_a_proxy_that_has_said_little_may_use_is_not_known() -> None:
+    session = Session()
+    session.publish(snapshot(cluster("web")))
+    session.receive(Asked(type_url=CLUSTER, versions={"web": "1"}))
+    assert session.uses(CLUSTER, "web")  # it has not spoken of its listeners
+    session.receive(Asked(type_url=LISTENER))
+    assert not session.uses(CLUSTER, "web")
+
+
+def test_a_removal_that_is_refused_is_not_said_again() -> None:
+    stream = Stream(cluster("web"), listener("80", "1", WEB))
+    stream.settle()
+    stream.publish(cluster("web"))
+    assert stream.answer("it is mine").removed == ("80",)
+    stream.log.clear()
+    stream.publish(cluster("web", "2"))
+    assert stream.settle() == [(CLUSTER, {"web": "2"}, ())]
+    assert stream.session.refused == {Reference(LISTENER, "80"): Refusal("", "it is mine")}
+
+
+def test_what_two_snapshots_share_is_not_looked_at_again() -> None:
+    stream = Stream(cluster("web"), listener("80", "1", WEB))
+    stream.settle()
+    before = snapshot(cluster("web"), listener("80", "1", WEB))
+    stream.open += stream.session.publish(before)
+    after = Snapshot({**before.types, LISTENER: snapshot(listener("80", "2", WEB)).of(LISTENER)})
+    stream.open += stream.session.publish(after)
+    assert stream.settle() == [(LISTENER, {"80": "2"}, ())]
+
+
+def test_of_two_versions_that_were_refused_with_others_one_may_be_there_still() -> None:
+    needs = Reference(CLUSTER, "old")
+    stream = Stream(cluster("old"), listener("a", "1"), listener("b", "1"))
+    stream.settle()
+    stream.publish(cluster("old"), listener("a", "2", needs), listener("b", "2"))
+    stream.publish(listener("a", "3"), listener("b", "3"))
+    stream.answer("one of them is wrong")  # nobody knows whether a took version 2, with its needs
+    while stream.open:
+        names = stream.open[0].entries
+        stream.answer("a is wrong" if "a" in names else None)
+    assert stream.session.refused[Reference(LISTENER, "a")].version == "3"
+    removed = [name for _, _, names in stream.log for name in names]
+    assert "old" not in removed

@@ -114,7 +114,7 @@ def assert_arrived(world: World) -> None:
     """Check that the proxy holds exactly the snapshot, of what it asks for by name its part."""
     assert world.latest is not None
     for kind, taken in world.envoy.taken.items():
-        if kind not in world.envoy.started:
+        if kind not in world.envoy.started or (kind == SCOPED_ROUTES and not world.envoy.is_scoped):
             continue
         wanted = world.latest.of(kind)
         if kind in world.envoy.interest:

@@ -14,7 +14,8 @@ from envoy.extensions.transport_sockets.tls.v3 import tls_pb2
 from google.protobuf.message import Message
 
 from isthmus.model.routes import Outbound
-from isthmus.xds import egress, identify
+from isthmus.xds import egress, identify, late
+from isthmus.xds.names import room
 from isthmus.xds.references import Reference, references
 from isthmus.xds.resources import (
     CLUSTER,
@@ -29,6 +30,8 @@ from isthmus.xds.resources import (
 )
 from isthmus.xds.snapshot import dangling, snapshot
 from tests.support.envoy_files import message
+
+ROOMS = [(CLUSTER, room("west", number)) for number in range(1, late.ROOMS + 1)]
 
 OUTBOUND = Outbound(
     listener=20_000,
@@ -168,7 +171,10 @@ def taken(*messages: Message) -> Iterable[str]:
         ),
         pytest.param(
             message(egress.table("west", {"10.0.0.1": "shop/cart"})),
-            {(CLUSTER, "west|shop/cart")},
+            {
+                (CLUSTER, "west|shop/cart"),
+                *((CLUSTER, room("west", one)) for one in range(1, late.ROOMS + 1)),
+            },
             id="a table of callers",
         ),
         pytest.param(

@@ -12,7 +12,7 @@ from isthmus.kube.tls import as_file
 from isthmus.model.identities import Identity
 from isthmus.pki import keys
 from isthmus.pki.bundle import Bundle
-from isthmus.pki.verify import Untrusted, identify
+from isthmus.pki.verify import Untrusted, identify, read_leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ def peer(connection: ssl.SSLObject, mesh_domain: str) -> Identity | None:
     if not shown:
         return None
     try:
-        return identify(x509.load_der_x509_certificate(shown), mesh_domain)
-    except (ValueError, Untrusted):
+        return identify(read_leaf(shown), mesh_domain)
+    except Untrusted:
         return None
 
 

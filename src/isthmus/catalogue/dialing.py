@@ -84,7 +84,7 @@ class Dialer:
             # A gateway that does not accept our certificate says so only now.
             answer = await reader.readline()
         except FOREIGN as error:
-            raise _translated(error, where) from None
+            raise translated(error, where) from None
         except ValueError:
             raise Garbled(f"{where}: the answer is not HTTP as we know it") from None
         finally:
@@ -114,7 +114,7 @@ class Dialer:
             async with asyncio.timeout(ANSWER):
                 response = await session.get(url, headers=HEADERS, allow_redirects=False)
         except FOREIGN as error:
-            raise _translated(error, where) from None
+            raise translated(error, where) from None
         problem = _refusal(response, door.cluster) or self._stranger(response, door.cluster, where)
         if problem is not None:
             response.close()
@@ -143,7 +143,7 @@ async def _chunks(response: aiohttp.ClientResponse, cluster: str) -> Chunks:
         try:
             chunk = await response.content.readany()
         except FOREIGN as error:
-            raise _translated(error, f"catalogue of {cluster}") from None
+            raise translated(error, f"catalogue of {cluster}") from None
         if not chunk:
             return
         yield chunk
@@ -161,7 +161,7 @@ def _refusal(response: aiohttp.ClientResponse, cluster: str) -> IsthmusError | N
             return Unavailable(f"cluster {cluster} serves no catalogue now ({status})")
 
 
-def _translated(error: Exception, where: str) -> IsthmusError:
+def translated(error: Exception, where: str) -> IsthmusError:
     """Return our own error for one of aiohttp's, without anything it may carry along."""
     match error:
         case aiohttp.ClientConnectorCertificateError():

@@ -55,11 +55,9 @@ async def follow(chunks: Chunks, reader: Reader) -> AsyncGenerator[Heard, None]:
 
 async def snapshot(chunks: Chunks, reader: Reader) -> tuple[Hello, Snapshot]:
     """Return the first thing that is heard, and everything that is offered then."""
-    hello: Hello | None = None
     async with aclosing(follow(chunks, reader)) as heard:
-        async for one in heard:
-            if isinstance(one, Hello):
-                hello = one
-            elif isinstance(one, Snapshot) and hello is not None:
-                return hello, one
-    raise Unreachable("the catalogue broke off before it was complete")
+        hello = one = await anext(heard)
+        while not isinstance(one, Snapshot):
+            one = await anext(heard)  # which raises if the catalogue breaks off before its end
+        assert isinstance(hello, Hello)  # the reader takes nothing else first
+        return hello, one

@@ -15,11 +15,11 @@ from isthmus.core.offer import Offer
 from isthmus.model.exports import Export, Refused
 from isthmus.model.objects import Key, Value
 from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 
 VERSION = 1
 HEARTBEAT = 10.0  # seconds of silence after which the server says that it is there
 LONGEST_REASON = 200  # characters of why a line cannot be read
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Hello(Value, frozen=True, kw_only=True, tag_field="type", tag="hello"):

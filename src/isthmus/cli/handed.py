@@ -3,12 +3,12 @@
 import sys
 from pathlib import Path
 
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 
 LARGEST = 1 << 20  # bytes
 
 
-class Unreadable(Permanent):
+class Unreadable(Misused):
     """A file that cannot be read, or is not what it should be. Names it, and the place."""
 
 

@@ -37,7 +37,7 @@ from isthmus.cli.showing.demo import demo
 from isthmus.cli.trusting.rotate import rotate
 from isthmus.cli.trusting.trust import trust
 from isthmus.cli.where import Commands, Where
-from isthmus.model.errors import IsthmusError, Transient
+from isthmus.model.errors import IsthmusError, Misused, Transient
 from isthmus.model.quoting import one_line
 
 LONGEST = 4000  # characters of an error
@@ -123,7 +123,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except IsthmusError as error:
         # Part of it may be what a cluster says: that must not reach the terminal as it is.
         click.echo(f"isthmus: {one_line(str(error), LONGEST)}", err=True)
-        return TRY_AGAIN if isinstance(error, Transient) else FAILED
+        return _code(error)
     except BrokenPipeError:
         # Whoever read our output has seen enough; there is nobody to tell about it.
         return _without_output()
@@ -132,6 +132,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         return _unwritten(error)
     return code if isinstance(code, int) else 0
+
+
+def _code(error: IsthmusError) -> int:
+    match error:
+        case Transient():
+            return TRY_AGAIN
+        case Misused():
+            return MISUSED
+    return FAILED
 
 
 def _unwritten(error: OSError) -> int:

@@ -56,12 +56,12 @@ def context(*names: str, text: str, **more: Json) -> Callable[[F], F]:
     return click.option(*names, metavar="CONTEXT", help=text, shell_complete=complete, **more)
 
 
-def timeout(default: str) -> Callable[[F], F]:
+def timeout(default: str, text: str = "How long to wait for controllers.") -> Callable[[F], F]:
     return click.option(
         "--timeout",
         type=duration,
         default=default,
         show_default=True,
         metavar="TIME",
-        help="How long to wait for controllers.",
+        help=text,
     )

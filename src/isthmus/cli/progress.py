@@ -49,3 +49,8 @@ def progress(stream: TextIO) -> Progress:
     except OSError:
         width = 0
     return Progress(write, width or _NARROW)
+
+
+def watched(stream: TextIO) -> Progress:
+    """Progress for whoever looks; a log is told the outcome, and nothing on the way."""
+    return progress(stream) if stream.isatty() else Progress(lambda _: None)

@@ -5,7 +5,8 @@ restored backup, a proxy that answers for it. One such list must not take down w
 """
 
 from collections.abc import Set
-from dataclasses import dataclass, field
+
+import msgspec
 
 from isthmus.model.objects import Key
 
@@ -13,16 +14,15 @@ ALWAYS_ALLOWED = 5
 SHARE = 0.2  # of a link's mirrors; all of them are never few
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(msgspec.Struct, frozen=True):
     """What is held, the complete list that asked for it, and what may go by now.
 
     Deleting takes a while: what a second list has confirmed stays allowed until it is gone.
     """
 
-    held: Set[Key] = field(default_factory=frozenset)
+    held: Set[Key] = msgspec.field(default_factory=frozenset)
     asked_by: int = -1
-    allowed: Set[Key] = field(default_factory=frozenset)
+    allowed: Set[Key] = msgspec.field(default_factory=frozenset)
 
     @property
     def holds(self) -> bool:

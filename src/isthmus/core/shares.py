@@ -75,7 +75,5 @@ class Shares:
 
 def lowest(pods: tuple[NamedPod, ...], count: int) -> tuple[NamedPod, ...]:
     """Return the first ``count`` pods as people count: db-2 comes before db-10."""
-    if len(pods) <= count:
-        return pods
     ordered = sorted(pods, key=lambda pod: (len(pod.hostname), pod.hostname))
     return tuple(sorted(ordered[:count], key=lambda pod: pod.hostname))

@@ -1,8 +1,9 @@
 """What the planner sees: the source cluster as it is, and what each link would import."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from isthmus.model.exports import Export
 from isthmus.model.links import Link
@@ -17,8 +18,7 @@ class Claim(NamedTuple):
     hostname: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkView:
+class LinkView(msgspec.Struct, frozen=True, kw_only=True):
     """One link and what is known of its target.
 
     ``synced`` means that ``exports`` is complete and from the pinned cluster: only then may
@@ -26,7 +26,7 @@ class LinkView:
     """
 
     link: Link
-    exports: Mapping[Key, Export] = field(default_factory=dict)
+    exports: Mapping[Key, Export] = {}
     synced: bool = False
     deletions_held: bool = False
     gateway_alive: bool = True
@@ -40,17 +40,20 @@ class Address(NamedTuple):
     ready: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class World(msgspec.Struct, frozen=True, kw_only=True):
     """One moment of the source cluster. Mappings may be views of live caches: planning does
     not wait, so nothing changes underneath it."""
 
     own_namespace: str = "isthmus"
-    links: Mapping[str, LinkView] = field(default_factory=dict)  # by link UID
-    claims: Mapping[Key, tuple[Claim, ...]] = field(default_factory=dict)  # by local name
-    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
-    services: Mapping[Key, Service] = field(default_factory=dict)
-    slices: Mapping[Key, tuple[EndpointSlice, ...]] = field(default_factory=dict)  # by service
+    links: Mapping[str, LinkView] = {}  # by link UID
+    claims: Mapping[Key, tuple[Claim, ...]] = {}  # by local name
+    namespaces: Mapping[str, Namespace] = {}
+    services: Mapping[Key, Service] = {}
+    slices: Mapping[Key, tuple[EndpointSlice, ...]] = msgspec.field(
+        default_factory=dict
+    )  # by service
     egress: tuple[Address, ...] = ()
-    listeners: Mapping[int, Key] = field(default_factory=dict)  # listener port to its mirror
+    listeners: Mapping[int, Key] = msgspec.field(
+        default_factory=dict
+    )  # listener port to its mirror
     allow_loopback: bool = False  # may proxies be on this machine? For tests and the demo

@@ -41,6 +41,6 @@ class Admin:
                 ) as session,
                 session.request(method, f"http://envoy{path}") as answer,
             ):
-                return await answer.text()
+                return await answer.text(errors="replace")
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise NoAnswer(f"Envoy: {method} {path}: {type(error).__name__}") from None

@@ -15,12 +15,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from cryptography import x509
-
 from isthmus.model.addresses import bracketed
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
-from isthmus.pki.verify import Untrusted, identify, pod_of
+from isthmus.pki.verify import Untrusted, identify, pod_of, read_leaf
 from isthmus.runtime.latest import Latest
 from isthmus.runtime.lazily import lazily
 from isthmus.xds.session import ORDER, Said, Session, TooManyNames
@@ -236,9 +234,9 @@ class AdsServer:
         """Return whom the verified certificate of the other side names, and of which pod it is."""
         shown = b"".join(context.auth_context().get("x509_pem_cert", ()))
         try:
-            leaf = x509.load_pem_x509_certificate(shown)
+            leaf = read_leaf(shown)
             return identify(leaf, self._mesh_domain), pod_of(leaf)
-        except (ValueError, Untrusted):
+        except Untrusted:
             return None, ""
 
     def _credentials(self) -> grpc.ServerCredentials:

@@ -60,7 +60,10 @@ READERS = 64  # connections to the pages at a time
 _OUT = (r"^tcp\.out\|", r"^http\.out\|")
 LABELS = {
     "direction": (r"^cluster\.((in|out)\|)", r"^tcp\.((out)\|)", r"^http\.((out)\|)"),
-    "link": (r"^cluster\.out\|(([^|.]+)\.)", *(rf"{out}(([^|.]+)\|)" for out in _OUT)),
+    "link": (
+        *(rf"^{kind}\.out\|(([^|.]+)\.)" for kind in ("cluster", "http")),
+        *(rf"{out}(([^|.]+)\|)" for out in _OUT),
+    ),
     "namespace": (r"^cluster\.in\|(([^|.]+)\|)", *(rf"{out}[^|.]+\|(([^|.]+)\|)" for out in _OUT)),
     "service": (
         r"^cluster\.in\|[^|.]+\|(([^|.]+)\.)",
@@ -80,10 +83,13 @@ _UP = (
 _STRANGERS = r"ssl\.(?:connection_error|fail_verify_(?:error|no_cert|san)|handshake)"
 COUNTED = (
     rf"cluster\.(?:catalogue|controller|(?:in|out)\|[^.]+)\.(?:{_UP}|{_STRANGERS})",
+    r"cluster\.identify\.upstream_cx_connect_attempts_exceeded",
     rf"tcp\.(?:tunnels|out\|[^.]+)\.(?:{_DOWN}|downstream_cx_no_route)",
-    rf"http\.(?:gateway|out\|[^.]+)\.(?:{_DOWN}|no_cluster|no_route|rbac\.(?:allowed|denied))",
+    rf"http\.(?:gateway|out\|[^|.]+\|[^.]+)\.(?:{_DOWN}|no_cluster)",
+    r"http\.gateway\.(?:no_route|rbac\.(?:allowed|denied))",
+    r"http\.out\|[^|.]+\.no_cluster",
     r"listener\.[^|]+\.downstream_cx_active",  # how a drain knows that all have left
-    rf"listener\.(?:doors|gateway|identify|out)"
+    rf"listener\.(?:doors|gateway|out)"
     rf"\.(?:downstream_cx_(?:overload_reject|total)|no_filter_chain_match|{_STRANGERS})",
     r"listener\.gateway\.ssl\.certificate\.(?:anchors|own)\.expiration_unix_time_seconds",
     r"connection_limit\.(?:gateway|tunnels)\.limited_connections",

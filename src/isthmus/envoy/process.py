@@ -168,10 +168,17 @@ class Envoy:
         await asyncio.wait({ended}, timeout=GRACE)
 
     async def _connected(self) -> int:
-        """Return how many connections of callers are open; those of the pages do not count."""
         text = await self.admin.get(r"/stats?filter=^listener\..*\.downstream_cx_active$")
-        counts = (line.partition(": ") for line in text.splitlines())
+        return open_connections(text)
+
+
+def open_connections(stats: str) -> int:
+    """Return how many connections of callers Envoy counts; others are nobody's."""
+    counts = (line.partition(": ") for line in stats.splitlines())
+    try:
         return sum(int(value) for name, _, value in counts if not _is_internal(name))
+    except ValueError:
+        raise NoAnswer("Envoy: its statistics are no numbers") from None
 
 
 def program() -> Path:
@@ -190,4 +197,5 @@ def program() -> Path:
 
 
 def _is_internal(name: str) -> bool:
-    return name.startswith(("listener.admin.", "listener.pages.")) or ".worker_" in name
+    inside = ("listener.admin.", "listener.late.", "listener.pages.")
+    return name.startswith(inside) or ".worker_" in name

@@ -12,7 +12,7 @@ import msgspec
 from isthmus.install import keys
 from isthmus.install.keys import Entry
 from isthmus.model import yamls
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.wire import Json, JsonObject
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -21,7 +21,7 @@ SECRET = "trust.issuer"  # below it stands what is never shown
 _LONGEST = 120
 
 
-class BadValue(Permanent):
+class BadValue(Misused):
     """Something was chosen that cannot be. Names the key, and what it takes."""
 
 

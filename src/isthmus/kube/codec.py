@@ -5,7 +5,6 @@ cannot read does not hide the others; a list that is not a list is refused whole
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
 import msgspec
@@ -13,12 +12,12 @@ import msgspec
 from isthmus.kube.errors import Garbled
 from isthmus.kube.resources import Resource
 from isthmus.model.objects import Key, Metadata
-from isthmus.model.wire import Json, JsonObject
+from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE, Json, JsonObject
 
 T = TypeVar("T")
 
-# What the decoder raises: for the wrong shape, for bytes that are no text, for bottomless depth.
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+LONGEST_REASON = 200  # characters of why something cannot be read
 
 
 class _Described(Protocol):
@@ -26,8 +25,7 @@ class _Described(Protocol):
     def metadata(self) -> "Metadata | Identity": ...
 
 
-@dataclass(frozen=True, slots=True)
-class Bad:
+class Bad(msgspec.Struct, frozen=True):
     """An object that exists but whose content we cannot read."""
 
     key: Key
@@ -48,8 +46,7 @@ class ListOf(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="came
     items: tuple[T, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(msgspec.Struct, Generic[T], frozen=True):
     """A list, or one page of it."""
 
     objects: tuple[T, ...]
@@ -89,6 +86,18 @@ def decoder(shape: type[T]) -> msgspec.json.Decoder[T]:
     if found is None:
         found = _decoders[shape] = msgspec.json.Decoder(shape)
     return found
+
+
+def why(error: Exception) -> str:
+    """Say why something cannot be read; the decoder quotes as much as its sender likes."""
+    return one_line(str(error), LONGEST_REASON)
+
+
+def marked(obj: T) -> T:
+    """Return ``obj``; raise if plain JSON does not say which object it is, as typed ones do."""
+    if isinstance(obj, dict):
+        msgspec.convert(obj, Mark)
+    return obj
 
 
 def key_of(obj: object) -> Key:
@@ -133,7 +142,7 @@ def decoded(resource: Resource[T], body: bytes, what: object) -> T:
         if (found.api_version, found.kind) == (resource.api_version, resource.kind):
             return decoder(resource.type).decode(body)
     except UNREADABLE as error:
-        raise Garbled(f"{what}: the answer is not a {resource.kind}: {error}") from error
+        raise Garbled(f"{what}: the answer is not a {resource.kind}: {why(error)}") from error
     raise Garbled(
         f"{what}: the answer is not a {resource.kind} of {resource.api_version} "
         f"but {_named(found.kind)} of {_named(found.api_version)}"
@@ -145,7 +154,7 @@ def decoded_json(body: bytes, what: object) -> Json:
     try:
         return msgspec.json.decode(body)
     except UNREADABLE as error:
-        raise Garbled(f"{what}: the answer is not JSON: {error}") from error
+        raise Garbled(f"{what}: the answer is not JSON: {why(error)}") from error
 
 
 def decoded_page(resource: Resource[T], body: bytes, what: object) -> Page[T]:
@@ -158,13 +167,15 @@ def decoded_page(resource: Resource[T], body: bytes, what: object) -> Page[T]:
     try:
         found = decoder(shape).decode(body)
         items, metadata, kind = found.items, found.metadata, found.kind
+        if items and isinstance(items[0], dict):
+            items = tuple(map(marked, items))
         version = found.api_version
     except UNREADABLE:
         try:
             raw = decoder(ListOf[msgspec.Raw]).decode(body)
             items, bad = _one_by_one(resource, raw.items)
         except UNREADABLE as error:
-            raise Garbled(f"{what}: the answer is no usable list: {error}") from error
+            raise Garbled(f"{what}: the answer is no usable list: {why(error)}") from error
         metadata, kind, version = raw.metadata, raw.kind, raw.api_version
     if kind != resource.list_kind or version != resource.api_version:
         raise Garbled(
@@ -193,9 +204,9 @@ def _one_by_one(
     bad: list[Bad] = []
     for raw in raws:
         try:
-            good.append(decoder(resource.type).decode(raw))
+            good.append(marked(decoder(resource.type).decode(raw)))
         except UNREADABLE as error:
-            bad.append(Bad(decoder(Mark).decode(raw).metadata.key, str(error)))
+            bad.append(Bad(decoder(Mark).decode(raw).metadata.key, why(error)))
     return tuple(good), tuple(bad)
 
 

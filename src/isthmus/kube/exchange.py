@@ -10,13 +10,15 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from isthmus import __version__
 from isthmus.kube.credentials import Credentials
+from isthmus.kube.dates import http_date
 from isthmus.kube.errors import Garbled, Unauthorized, Unavailable, Unreachable, Untrusted
 from isthmus.kube.failures import failure
 from isthmus.kube.requests import Call
@@ -176,11 +178,9 @@ class Exchange:
         if date == self._date:
             return  # of all answers of one second, the first is the nearest to its beginning
         self._date = date
-        try:
-            there = parsedate_to_datetime(date)
+        there = http_date(date)
+        if there is not None:
             self.clock_skew = (there - self._clock.utc()).total_seconds()
-        except (TypeError, ValueError):
-            return  # no date, or none that can be compared: nothing is learned
 
 
 async def _read(call: Call[T], response: Response, cap: int) -> bytes:

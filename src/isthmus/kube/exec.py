@@ -24,7 +24,7 @@ from isthmus.kube.errors import BadConfig
 from isthmus.kube.pem import check_pair
 from isthmus.kube.plugin import Plugin
 from isthmus.model.quoting import one_line
-from isthmus.model.wire import JsonObject
+from isthmus.model.wire import UNREADABLE, JsonObject
 from isthmus.runtime.clock import Clock
 
 PATIENCE = 60.0  # seconds for a plugin that runs on its own
@@ -100,11 +100,15 @@ class ExecToken:
 
 async def issue(plugin: Plugin, now: datetime) -> Issued:
     """Run ``plugin`` and check its answer."""
-    output = await _run(plugin)
+    return understood(plugin, await _run(plugin), now)
+
+
+def understood(plugin: Plugin, output: bytes, now: datetime) -> Issued:
+    """Return the credential that a plugin has answered with; raise ``BadConfig`` if it is none."""
     # Errors of the decoder are dropped, because their text may quote the answer.
     try:
         answer = msgspec.json.decode(output, type=ExecCredential)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         raise _failure(plugin, "it did not answer with an ExecCredential in JSON") from None
     if answer.kind != "ExecCredential" or answer.api_version != plugin.api_version:
         found = shown(f"{answer.kind} of {answer.api_version}")

@@ -5,13 +5,13 @@ in logs, and not every server is ours.
 """
 
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import msgspec
 
-from isthmus.kube.codec import UNREADABLE, decoder
+from isthmus.kube.codec import decoder
+from isthmus.kube.dates import http_date
 from isthmus.kube.errors import (
     Ahead,
     AlreadyExists,
@@ -27,6 +27,7 @@ from isthmus.kube.errors import (
 )
 from isthmus.model.errors import IsthmusError
 from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 
 LONGEST_PAUSE = 60.0  # seconds; a server that wishes for more is asked again after this
 LONGEST_QUOTE = 300  # characters of a server's own message
@@ -162,11 +163,8 @@ def _retry_after(headers: Mapping[str, str], found: Status) -> float | None:
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
         return min(float(text[:9]), LONGEST_PAUSE)
-    try:
-        until = parsedate_to_datetime(text)
-        pause = (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds()
-        return min(max(pause, 0.0), LONGEST_PAUSE)
-    except (TypeError, ValueError):
-        pass
+    until, now = http_date(text), http_date(headers.get("date", ""))
+    if until is not None and now is not None:
+        return min(max((until - now).total_seconds(), 0.0), LONGEST_PAUSE)
     seconds = found.details.retry_after_seconds if found.details else 0
     return min(float(seconds), LONGEST_PAUSE) if seconds > 0 else None

@@ -114,13 +114,14 @@ class HttpTransport:
         return found if refusal is None else JudgingResolver(found, refusal)
 
     async def _translated(self, error: Exception) -> IsthmusError:
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return await self._distrusted(error.certificate_error)
+        match error:
+            case aiohttp.ClientConnectorCertificateError(
+                certificate_error=ssl.SSLCertVerificationError() as why
+            ):
+                return await self._distrusted(why)
         return translated(error, self._base)
 
-    async def _distrusted(self, error: Exception) -> IsthmusError:
-        if not isinstance(error, ssl.SSLCertVerificationError):
-            return Untrusted(f"{self._base}: {error}")
+    async def _distrusted(self, error: ssl.SSLCertVerificationError) -> IsthmusError:
         name = self._server.tls_server_name or self._host
         return Untrusted(tls.distrust(error, await self._shown(name), self._server, name))
 

@@ -2,9 +2,11 @@
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from isthmus.kube.document import Place
+from isthmus.pki.facts import DAMAGED
 
 
 def check_certificates(pem: bytes, place: Place) -> None:
@@ -21,14 +23,21 @@ def check_pair(certificate: bytes, at: Place, key: bytes, key_at: Place) -> None
         raise key_at.wrong("the private key is encrypted; store it without a passphrase") from None
     except (ValueError, UnsupportedAlgorithm):
         raise key_at.wrong(f"not a private key in PEM{_found(key)}") from None
-    if private.public_key() != leaf.public_key():
+    if private.public_key() != _public_key(leaf, at):
         raise key_at.wrong(f"the key does not belong to the certificate in {at.path or at.file}")
+
+
+def _public_key(leaf: x509.Certificate, at: Place) -> CertificatePublicKeyTypes:
+    try:
+        return leaf.public_key()
+    except DAMAGED:
+        raise at.wrong("the certificate has a key that nobody can use") from None
 
 
 def _certificates(pem: bytes, place: Place) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
-    except ValueError:
+    except DAMAGED:
         raise place.wrong(f"not a certificate in PEM{_found(pem)}") from None
 
 

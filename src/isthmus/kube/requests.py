@@ -1,10 +1,9 @@
 """What we ask of an API server, as values: pure functions from objects to requests."""
 
-from dataclasses import dataclass
-from dataclasses import replace as altered
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace as altered
 
 from isthmus.kube.codec import encoded, key_of
 from isthmus.kube.resources import SERVICE_ACCOUNTS, TOKEN_REQUESTS, Resource
@@ -21,8 +20,7 @@ MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML, too
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Generic[T]):
+class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A request that knows what it is about, for messages, counters and decoding."""
 
     verb: str
@@ -34,8 +32,7 @@ class Call(Generic[T]):
         return f"{self.verb} {self.resource.plural} {self.where}".rstrip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """Which objects of a kind; all of them unless something is said."""
 
     namespace: str = ""
@@ -50,8 +47,7 @@ class Selection:
 EVERYTHING = Selection()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preconditions:
+class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
     """What must still be true of an object for its deletion to happen."""
 
     uid: str = ""

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from isthmus.kube.apiserver import ApiServer
 from isthmus.kube.errors import BadConfig
 from isthmus.model.quoting import one_line
+from isthmus.pki.facts import DAMAGED
 
 LONGEST_NAME = 100  # characters of a name in a certificate that are shown
 LOOK = 5.0  # seconds for a second look at a certificate that was not accepted
@@ -79,18 +80,27 @@ def as_file(content: bytes) -> Iterator[str]:
             os.unlink(path)
 
 
-def described(certificate: x509.Certificate) -> Presented:
+def described(der: bytes) -> Presented | None:
+    """Return what a certificate says of itself, from whomever; None if nobody can read it."""
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        names = tuple(str(name.value) for name in found)
-    except (x509.ExtensionNotFound, ValueError):
-        names = ()
+        certificate = x509.load_der_x509_certificate(der)
+        subject, issuer = certificate.subject.rfc4514_string(), certificate.issuer.rfc4514_string()
+    except DAMAGED:
+        return None
     return Presented(
-        one_line(certificate.subject.rfc4514_string(), LONGEST_NAME),
-        one_line(certificate.issuer.rfc4514_string(), LONGEST_NAME),
-        tuple(one_line(name, LONGEST_NAME) for name in names[:10]),
+        one_line(subject, LONGEST_NAME),
+        one_line(issuer, LONGEST_NAME),
+        tuple(one_line(name, LONGEST_NAME) for name in _names(certificate)[:10]),
         certificate.fingerprint(SHA256()).hex(":"),
     )
+
+
+def _names(certificate: x509.Certificate) -> tuple[str, ...]:
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return tuple(str(name.value) for name in found)
+    except (x509.ExtensionNotFound, *DAMAGED):
+        return ()
 
 
 async def presented(hosts: Sequence[str], port: int, server_name: str) -> Presented | None:
@@ -116,9 +126,7 @@ async def _presented(host: str, port: int, server_name: str) -> Presented | None
         return None
     try:
         der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        return described(x509.load_der_x509_certificate(der)) if der else None
-    except ValueError:
-        return None
+        return described(der) if der else None
     finally:
         writer.transport.abort()
 
@@ -139,10 +147,11 @@ def distrust(
 
 def _authorities(server: ApiServer) -> str:
     try:
-        found = x509.load_pem_x509_certificates(server.ca_pem or b"")
-    except ValueError:
+        found = x509.load_pem_x509_certificates(server.ca_pem or b"")[:3]
+        names = [one_line(one.subject.rfc4514_string(), LONGEST_NAME) for one in found]
+    except DAMAGED:
         return "none"
     return ", ".join(
-        f"{one.subject.rfc4514_string()!r} (SHA-256 {one.fingerprint(SHA256()).hex(':')})"
-        for one in found[:3]
+        f"{name!r} (SHA-256 {one.fingerprint(SHA256()).hex(':')})"
+        for name, one in zip(names, found, strict=True)
     )

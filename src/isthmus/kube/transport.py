@@ -6,18 +6,18 @@ test, and the simulation, can run the production client without a socket.
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One call to an API server; ``path`` is percent-encoded, ``query`` values are not."""
 
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: bytes = b""
 
 

@@ -1,29 +1,29 @@
 """The bytes of a watch turned into events: a protocol without a network in it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from isthmus.kube.codec import UNREADABLE, Bad, Mark, decoder, key_of, uid_of, version_of
+from isthmus.kube.codec import Bad, Mark, decoder, key_of, marked, uid_of, version_of, why
 from isthmus.kube.errors import Garbled, Unreachable
 from isthmus.kube.failures import Status, refusal
 from isthmus.kube.resources import Resource
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 from isthmus.runtime.cache import Gone, Put
 from isthmus.runtime.lines import Lines, Overlong
 
 T = TypeVar("T")
 
+CHANGES = ("ADDED", "MODIFIED", "DELETED")
 # https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Generic[T]):
+class Seen(msgspec.Struct, Generic[T], frozen=True):
     """Something happened to one object; ``version`` is where to go on from.
 
     ``uid`` says which one is gone: another may have its name by now.
@@ -35,16 +35,14 @@ class Seen(Generic[T]):
     uid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(msgspec.Struct, frozen=True):
     """Nothing happened up to ``version``; ``complete`` ends the initial state of a stream."""
 
     version: str
     complete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The server ends the watch and says why."""
 
     error: IsthmusError
@@ -98,8 +96,10 @@ class WatchDecoder(Generic[T]):
         """Decode in one pass; what does not fit is decoded again for what it is."""
         try:
             found = self._decoder.decode(line)
+            if found.type in CHANGES:
+                marked(found.object)
         except UNREADABLE as error:
-            return self._unusual(line, str(error))
+            return self._unusual(line, why(error))
         if found.type in ("ADDED", "MODIFIED"):
             return _seen(key_of(found.object), version_of(found.object), Put(found.object))
         if found.type == "DELETED":
@@ -123,7 +123,7 @@ class WatchDecoder(Generic[T]):
                     mark = decoder(Mark).decode(found.object).metadata
                     return _seen(mark.key, mark.resource_version, Gone(mark.key), mark.uid)
         except UNREADABLE as error:
-            raise Garbled(f"a line is no event: {error}") from error
+            raise Garbled(f"a line is no event: {why(error)}") from error
         raise Garbled(f"a line is no event: {reason}")
 
 

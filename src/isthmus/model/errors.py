@@ -11,3 +11,7 @@ class Transient(IsthmusError):
 
 class Permanent(IsthmusError):
     """Only a changed input can help. The worker reports it and waits for an event."""
+
+
+class Misused(Permanent):
+    """What was typed cannot be meant, whatever a cluster looks like: a value, a name, a file."""

@@ -23,7 +23,10 @@ def parsed(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a time without a time zone")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time before the first or after the last year") from None
 
 
 def _utc(moment: datetime, precision: str) -> str:
@@ -34,4 +37,7 @@ def seconds(text: str) -> float:
     """Return how long a duration such as "1m30s" is; raise ValueError if it is none."""
     if not DURATION.fullmatch(text):
         raise ValueError("not a duration")
-    return sum(int(number) * UNITS[unit] for number, unit in PART.findall(text))
+    try:
+        return sum(int(number) * UNITS[unit] for number, unit in PART.findall(text))
+    except OverflowError:
+        raise ValueError("a duration without end") from None

@@ -2,8 +2,14 @@
 
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import msgspec
+
 Json: TypeAlias = Any  # None, bool, int, float, str, list or dict: whatever a peer has sent
 JsonObject: TypeAlias = dict[str, Any]
+
+# What msgspec raises, whatever it is given: for the wrong shape, for bytes that are no text (or
+# text that is no characters), for bottomless depth.
+UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 T = TypeVar("T")
 

@@ -23,6 +23,15 @@ _PURPOSES = {
     ExtendedKeyUsageOID.CLIENT_AUTH: "client",
     ExtendedKeyUsageOID.SERVER_AUTH: "server",
 }
+# All that may be raised while a certificate or a request is read, whatever it holds.
+DAMAGED = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
 _E = TypeVar("_E", bound=x509.ExtensionType)
 
 
@@ -56,14 +65,26 @@ class Facts:
         )
 
 
+def read(der: bytes) -> x509.Certificate:
+    """Return the certificate in ``der``; raise one of ``DAMAGED`` if any part of it is.
+
+    What is parsed late is read now, so that nothing fails where nobody expects it.
+    """
+    certificate = x509.load_der_x509_certificate(der)
+    certificate.extensions  # noqa: B018
+    certificate.subject, certificate.issuer  # noqa: B018
+    certificate.public_key()
+    return certificate
+
+
 def facts(certificate: x509.Certificate) -> Facts:
     """Return what ``certificate`` says; raise :class:`Unreadable` if nobody could tell."""
     try:
         return _facts(certificate.extensions)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise Unreadable("its extensions are damaged") from None
     except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
         raise Unreadable("its extensions are there twice or of unknown form") from None
+    except DAMAGED:
+        raise Unreadable("its extensions are damaged") from None
 
 
 def untimely(certificate: x509.Certificate, now: datetime) -> str:

@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -12,7 +11,7 @@ from isthmus.model.errors import Permanent
 from isthmus.model.identities import Identity, parse
 from isthmus.model.times import second_time
 from isthmus.pki import pem
-from isthmus.pki.facts import facts
+from isthmus.pki.facts import DAMAGED, facts
 from isthmus.pki.keys import Pair, is_our_curve
 from isthmus.pki.shape import LEEWAY, POD, CannotIssue, blank, leaf_usage
 
@@ -77,7 +76,7 @@ def key_of(csr_pem: bytes) -> ec.EllipticCurvePublicKey:
         if not isinstance(key, ec.EllipticCurvePublicKey) or not is_our_curve(key.curve):
             raise BadCsr("the request's key is not ECDSA on P-256 or P-384")
         is_proved = request.is_signature_valid
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except DAMAGED:
         raise BadCsr("the request is damaged, or of a form that is not supported") from None
     if not is_proved:
         raise BadCsr("the request is not signed by the key that it names")

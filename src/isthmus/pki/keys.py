@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from isthmus.pki import pem
+from isthmus.pki.facts import DAMAGED, read
 from isthmus.pki.pem import BadPem
 
 LARGEST = 64 * 1024  # bytes of a certificate or key that we read
@@ -102,13 +103,8 @@ def fingerprint(certificate: x509.Certificate) -> str:
 def _certificate(block: pem.Block, what: str) -> x509.Certificate:
     der = pem.only(pem.CERTIFICATE, block, what)
     try:
-        certificate = x509.load_der_x509_certificate(der)
-        # Read now what is parsed late, so that nothing fails where nobody expects it.
-        certificate.extensions  # noqa: B018
-        certificate.subject, certificate.issuer  # noqa: B018
-        certificate.public_key()
-    except (ValueError, UnsupportedAlgorithm, x509.DuplicateExtension, TypeError):
-        raise BadPem(f"{what}: the certificate of line {block.line} is damaged") from None
+        return read(der)
     except x509.UnsupportedGeneralNameType:
         raise BadPem(f"{what}: the certificate of line {block.line} has unreadable names") from None
-    return certificate
+    except DAMAGED:
+        raise BadPem(f"{what}: the certificate of line {block.line} is damaged") from None

@@ -13,8 +13,11 @@ import msgspec
 
 from isthmus.model.errors import Permanent
 from isthmus.model.objects import Value
+from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 from isthmus.pki.seen import Report
 
+_LONGEST = 200  # characters of why a text cannot be read
 OWN = ".own"  # follows a replica's name where it writes what proxies say of themselves
 
 
@@ -43,8 +46,9 @@ def read(text: str) -> Mapping[str, Report]:
     """Return the reports that were written; raise :class:`BadReports`."""
     try:
         said = msgspec.json.decode(text, type=dict[str, _Said])
-    except msgspec.MsgspecError as error:
-        raise BadReports(f"not the reports of a controller: {error}") from None
+    except UNREADABLE as error:
+        why = one_line(str(error), _LONGEST)
+        raise BadReports(f"not the reports of a controller: {why}") from None
     return {
         name: Report(one.at, frozenset(one.trusts), frozenset(one.chains_to))
         for name, one in said.items()

@@ -9,12 +9,13 @@ from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from isthmus.model.errors import Permanent
 from isthmus.model.identities import Identity, NotAnIdentity, parse
 from isthmus.model.times import second_time
 from isthmus.pki.bundle import Bundle
-from isthmus.pki.facts import Facts, Unreadable, facts, untimely
+from isthmus.pki.facts import DAMAGED, Facts, Unreadable, facts, read, untimely
 from isthmus.pki.shape import POD
 
 
@@ -39,6 +40,19 @@ def verify(chain: Sequence[x509.Certificate], anchors: Bundle, now: datetime) ->
     if identity.trust_domain != host:
         raise Untrusted(f"the leaf is for {identity.trust_domain}, its issuer for {host} only")
     return identity
+
+
+def read_leaf(shown: bytes) -> x509.Certificate:
+    """Return what a TLS library has verified and shows, in PEM or DER; raise :class:`Untrusted`.
+
+    It may have taken what nobody else can read.
+    """
+    try:
+        if shown.startswith(b"-----"):
+            shown = x509.load_pem_x509_certificate(shown).public_bytes(Encoding.DER)
+        return read(shown)
+    except DAMAGED:
+        raise Untrusted("the leaf cannot be read") from None
 
 
 def identify(leaf: x509.Certificate, mesh_domain: str) -> Identity:

@@ -6,16 +6,16 @@ the one that it pointed at until now.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar, assert_never
+
+import msgspec
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 V = TypeVar("V", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed(Generic[K, T]):
+class Listed(msgspec.Struct, Generic[K, T], frozen=True):
     """Everything that exists: whatever the cache holds beyond it is gone.
 
     ``unreadable`` names objects that exist but could not be decoded; they keep their last
@@ -26,15 +26,13 @@ class Listed(Generic[K, T]):
     unreadable: frozenset[K] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Put(Generic[T]):
+class Put(msgspec.Struct, Generic[T], frozen=True):
     """This object exists, new or changed."""
 
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class Gone(Generic[K]):
+class Gone(msgspec.Struct, Generic[K], frozen=True):
     """No object has this key any more."""
 
     key: K
@@ -43,8 +41,7 @@ class Gone(Generic[K]):
 Event: TypeAlias = Listed[K, T] | Put[T] | Gone[K]
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[K, T]):
+class Change(msgspec.Struct, Generic[K, T], frozen=True):
     """One key whose value differs: ``before`` is None if it is new, ``after`` if it is gone."""
 
     key: K

@@ -9,8 +9,8 @@ pods come and go without touching a listener.
 How things are called: a listener by its port, ``out|20001``; the cluster of a service account of a
 link ``west|shop/cart`` for requests and ``west:tcp|shop/cart`` for connections, all of a link
 counting in ``cluster.out|west.*``; a mirrored port's statistics ``tcp.`` or
-``http.out|<link>|<namespace>|<service>.*``. Callers without an account are counted in
-``no_cluster`` of the latter and in ``listener.identify.no_filter_chain_match``.
+``http.out|<link>|<namespace>|<service>.*``. Callers without an account are held for a moment and
+then refused, see :mod:`isthmus.xds.late`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from envoy.extensions.router.cluster_specifiers.matcher.v3 import matcher_pb2
 from envoy.type.matcher.v3 import http_inputs_pb2
 
 from isthmus.model.routes import EgressRoutes, Outbound, Peer
-from isthmus.xds import identify, tls, tunnels, upstream
+from isthmus.xds import identify, late, tls, tunnels, upstream
 from isthmus.xds.http import (
     BUFFER,
     NEVER,
@@ -103,6 +103,7 @@ def peer(one: Peer, callers: Mapping[str, str]) -> Iterator[Resource]:
     for account in sorted(set(callers.values())):
         yield reach(one, account)
         yield tunnel(one, account)
+    yield from late.requests(one.link)
     yield table(one.link, callers)
 
 
@@ -171,18 +172,17 @@ def _requests(one: Outbound, statistics: str) -> dict[str, object]:
 
 
 def table(link: str, callers: Mapping[str, str]) -> Resource:
-    """Lead every request of a known caller to the link; nobody's calls lead nowhere."""
+    """Lead every request of a known caller to the link, and others to where they are held."""
     route = {
         "inline_cluster_specifier_plugin": {"extension": _choice(link, callers)},
         "timeout": NEVER,
         "retry_policy": upstream.TWICE_MORE,
         "upgrade_configs": [{"upgrade_type": "websocket"}],
     }
-    routes = [{"match": {"prefix": "/"}, "route": route}] if callers else []
+    routes = [{"match": {"prefix": "/"}, "route": route}]
     return resource(
         route_pb2.RouteConfiguration(
             name=link,
-            request_headers_to_remove=[SOURCE],
             virtual_hosts=[{"name": link, "domains": ["*"], "routes": routes}],
         )
     )
@@ -202,13 +202,15 @@ def _choice(link: str, callers: Mapping[str, str]) -> dict[str, object]:
         }
         for account in set(callers.values())
     }
+    unknown = late.choice(link)
     tree = {
         "input": extension(
             "source", http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=SOURCE)
         ),
         "exact_match_map": {"map": {one: found[account] for one, account in callers.items()}},
     }
+    known = {"matcher_tree": tree, "on_no_match": {"matcher": unknown}}
     return extension(
         "envoy.router.cluster_specifier_plugin.matcher",
-        matcher_pb2.MatcherClusterSpecifier(cluster_matcher={"matcher_tree": tree}),
+        matcher_pb2.MatcherClusterSpecifier(cluster_matcher=known if callers else unknown),
     )

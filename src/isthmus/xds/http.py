@@ -13,7 +13,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 from isthmus.xds.resources import extension
 from isthmus.xds.tls import ADS
 
-SOURCE = "isthmus-source"  # the address that a request came from; it does not leave the egress
+SOURCE = "isthmus-source"  # the address that a request came from
 OURS = ("isthmus-", "x-envoy-")  # only proxies say these, and only to each other
 
 # A reader that stalls holds back at most its own stream: all streams at their limit fit in the

@@ -11,6 +11,7 @@ from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.matching.common_inputs.network.v3 import network_inputs_pb2
 from google.protobuf import wrappers_pb2
 
+from isthmus.xds import late
 from isthmus.xds.http import BUFFER
 from isthmus.xds.inside import leading_to, relay, remember
 from isthmus.xds.names import LINK, NOWHERE
@@ -43,12 +44,17 @@ def handing_over(link: str, authority: str, statistics: str) -> list[dict[str, o
     }
     return [
         remember(told, "envoy.hashable_string", shared_with_upstream="ONCE"),
-        relay(stat_prefix=statistics, cluster=IDENTIFY),
+        relay(
+            stat_prefix=statistics,
+            cluster=IDENTIFY,
+            max_connect_attempts=late.ATTEMPTS,
+            backoff_options=late.PAUSES,
+        ),
     ]
 
 
 def listener(callers: Mapping[str, str]) -> Resource:
-    """Choose by the caller's address; who is not known has no chain, and is closed.
+    """Choose by the caller's address; who is not known has no chain, and tries again.
 
     Envoy takes no listener without chains: while nobody is known, there is one for no address.
     """

@@ -21,6 +21,15 @@ class Site(Value, frozen=True, kw_only=True):
     port: int = PORT
 
 
+def room(link: str, number: int) -> str:
+    """Name one of the rooms in which a link's unknown callers wait."""
+    return f"{link}:late-{number}"
+
+
+def is_room(name: str) -> bool:
+    return ":late-" in name
+
+
 def account_secret(account: str) -> str:
     """Name the secret of a service account, given as "namespace/account"."""
     return f"account/{account}"

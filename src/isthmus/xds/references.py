@@ -11,7 +11,7 @@ from typing import NamedTuple
 from google.protobuf import symbol_database
 from google.protobuf.message import Message
 
-from isthmus.xds.names import LINK, NOWHERE
+from isthmus.xds.names import LINK, NOWHERE, is_room
 from isthmus.xds.resources import (
     CLUSTER,
     ENDPOINTS,
@@ -83,7 +83,7 @@ def _walk(message: Message) -> Iterator[Reference]:
     if kind in _FIELDS and not (kind == _SECRET_SOURCE and not message.sds_config.HasField("ads")):
         field, type_url = _FIELDS[kind]
         name = getattr(message, field)
-        if name and name != NOWHERE:
+        if name and name != NOWHERE and not _is_circular(type_url, name):
             yield Reference(type_url, name)
     if kind == f"{_HTTP}.ScopedRds":
         yield Reference(SCOPED_ROUTES, ALL)
@@ -91,6 +91,14 @@ def _walk(message: Message) -> Iterator[Reference]:
         yield from _state(message)
     for part in _parts(message):
         yield from _walk(part)
+
+
+def _is_circular(type_url: str, name: str) -> bool:
+    """Tell whether what is named refers back to who names it, so that neither could go first.
+
+    The way into a room does: routes name it that the room itself goes by.
+    """
+    return type_url == LISTENER and is_room(name)
 
 
 def _state(message: Message) -> Iterator[Reference]:

@@ -379,13 +379,22 @@ class Session:
             return False
         if LISTENER not in self._topics and not self._topics[CLUSTER].started_empty:
             return False  # it has listeners, and has not said so yet
-        if self._users[Reference(SCOPED_ROUTES, ALL)] and SCOPED_ROUTES not in self._topics:
+        if SCOPED_ROUTES not in self._topics and self._has_scopes():
             return False
         routes = self._topic(ROUTES)
         return all(
             routes.has(need.name) or need.name in routes.refused or need.name in routes.absent
             for need in self._users
             if need.type_url == ROUTES
+        )
+
+    def _has_scopes(self) -> bool:
+        """Tell whether the proxy has a listener with scoped routes, or is to get one: it may have
+        kept the scopes of another, which it has not spoken of yet."""
+        scopes, listeners = Reference(SCOPED_ROUTES, ALL), self._topic(LISTENER)
+        return self._users[scopes] > 0 or any(
+            scopes in entry.needs and name not in listeners.refused
+            for name, entry in self._all(LISTENER).items()
         )
 
     # Bookkeeping.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.apps.proxy.config import BadOption, Config, place
-from isthmus.cli.exits import FAILED, MISUSED
+from isthmus.cli.exits import MISUSED
 from isthmus.cli.main import run
 from isthmus.model.wire import Json
 
@@ -90,7 +90,7 @@ def test_the_command_ends_with_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     given = ["--controller", "a:1", "--ads", "a:2", "--token-file", "/nowhere"]
     more = ["--trust-file", "/nowhere", "--directory", str(tmp_path), "--cluster-name", "east"]
-    assert run(["proxy", "--role", "gateway", *given, *more]) == FAILED
+    assert run(["proxy", "--role", "gateway", *given, *more]) == MISUSED
     assert capsys.readouterr().err == (
         "isthmus: --token-file /nowhere: no such file; does the pod mount it?\n"
     )

@@ -19,6 +19,7 @@ from isthmus.apps.rotation.planning import Looks
 from isthmus.apps.rotation.steps import Means
 from isthmus.kube.client import Client
 from isthmus.kube.resources import CONFIG_MAPS, SECRETS, untyped
+from isthmus.kube.transport import Transport
 from isthmus.model.names import ANCHORS, CONTROLLER, EGRESS, GATEWAY, ISSUER, TRUST, TRUST_SEEN
 from isthmus.model.objects import Key
 from isthmus.pki import bundle, reports
@@ -135,6 +136,7 @@ class Mesh:
     wires: dict[str, Wire] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     watched: tuple[str, Callable[[], object]] | None = None  # a line, and what happens then
+    around: Callable[[Transport], Transport] = clusters.unchanged  # all ways of the next driver
 
     def say(self, line: str) -> None:
         self.lines.append(line)
@@ -164,7 +166,7 @@ class Mesh:
         """Somebody with ways of their own to all clusters."""
         sites = {}
         for name, town in self.towns.items():
-            wire = self.wires[name] = Wire(town.place.cluster.transport())
+            wire = self.wires[name] = Wire(self.around(town.place.cluster.transport()))
             sites[name] = Site(f"context-{name}", Client(wire, clock=VirtualClock()))
         return Driver(
             sites=sites,
@@ -210,15 +212,18 @@ class Mesh:
 
 
 @asynccontextmanager
-async def mesh(*names: str, seed: int = 1) -> AsyncIterator[Mesh]:
-    """Clusters that are all joined with each other, each with a controller and proxies."""
+async def mesh(*names: str, seed: int = 1, slowest: float = 90.0) -> AsyncIterator[Mesh]:
+    """Clusters that are all joined with each other, each with a controller and proxies.
+
+    ``slowest`` is how many seconds later than it is a proxy may learn what is current.
+    """
     random = Random(seed)
     towns = {name: Town(clusters.place(name, number)) for number, name in enumerate(names)}
     for name, town in towns.items():
         await town.furnish(OLD)
-        await town.add(f"{name}-controller", CONTROLLER, random.uniform(0, 20))
+        await town.add(f"{name}-controller", CONTROLLER, random.uniform(0, min(20, slowest)))
         for account in (GATEWAY, EGRESS):
-            await town.add(f"{name}-{account}", account, random.uniform(0, 90))
+            await town.add(f"{name}-{account}", account, random.uniform(0, slowest))
         for other in names:
             if other != name:
                 await town.place.create(LINKS, clusters.link(other, via="gateway"))

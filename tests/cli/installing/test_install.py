@@ -66,12 +66,12 @@ def test_what_is_chosen_shows(capsys: Printed, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, code, said",
     [
-        ([], 1, "clusterName is missing"),
-        (["--cluster-name", "West"], 1, "'West' is not the name of a cluster"),
-        (["--cluster-name", "west", "--set", "ha=maybe"], 1, "ha: 'maybe' is not true or false"),
-        (["--cluster-name", "west", "--set", "hi=true"], 1, "there is no key 'hi'"),
-        (["--cluster-name", "west", "-f", "/nowhere"], 1, "/nowhere cannot be read"),
-        (["--cluster-name", "west", "--anchor", "/nowhere"], 1, "/nowhere/anchor.crt cannot be"),
+        ([], 2, "clusterName is missing"),
+        (["--cluster-name", "West"], 2, "'West' is not the name of a cluster"),
+        (["--cluster-name", "west", "--set", "ha=maybe"], 2, "ha: 'maybe' is not true or false"),
+        (["--cluster-name", "west", "--set", "hi=true"], 2, "there is no key 'hi'"),
+        (["--cluster-name", "west", "-f", "/nowhere"], 2, "/nowhere cannot be read"),
+        (["--cluster-name", "west", "--anchor", "/nowhere"], 2, "/nowhere/anchor.crt cannot be"),
         (["--cluster-name", "west", "--anchor", "a", "--issuer", "b"], 2, "--anchor issues and is"),
         (["--cluster-name", "west", "-o", "table"], 2, "'table' is not one of"),
         (["--cluster-name", "west", "--reset-values"], 2, "--reset-values goes with --apply"),
@@ -87,14 +87,14 @@ def test_what_makes_no_sense_is_refused_by_name(
 def test_a_file_that_is_no_text_is_refused(capsys: Printed, tmp_path: Path) -> None:
     file = tmp_path / "values"
     file.write_bytes(b"\xff\xfe")
-    assert main.run(["install", "--cluster-name", "west", "-f", str(file)]) == 1
+    assert main.run(["install", "--cluster-name", "west", "-f", str(file)]) == 2
     assert capsys.readouterr().err == f"isthmus: {file}: this is not a text in UTF-8\n"
 
 
 def test_a_file_that_is_too_large_is_refused(capsys: Printed, tmp_path: Path) -> None:
     file = tmp_path / "values"
     file.write_text("#" * ((1 << 20) + 1))
-    assert main.run(["install", "--cluster-name", "west", "-f", str(file)]) == 1
+    assert main.run(["install", "--cluster-name", "west", "-f", str(file)]) == 2
     assert capsys.readouterr().err == f"isthmus: {file} is larger than 1048576 bytes\n"
 
 
@@ -231,7 +231,7 @@ async def test_what_was_chosen_is_remembered_until_something_else_is_said(
     tmp_path: Path, capsys: Printed
 ) -> None:
     async with stage(tmp_path) as here:
-        assert await here.run("install", "--apply") == 1
+        assert await here.run("install", "--apply") == 2
         assert "clusterName is missing" in capsys.readouterr().err
         chosen = ("--ha", "--set", "clusterDomain=w.example", "--set", "gateway.drain=60")
         assert await here.install(*chosen) == 0

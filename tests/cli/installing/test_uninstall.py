@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from isthmus.cli import main
+from isthmus.cli.exits import TRY_AGAIN
 from isthmus.install.everything import identity
 from isthmus.kube.plain import KINDS
+from isthmus.model.wire import JsonObject
 from tests.apps.clusters import GRANTS, LINKS, PLAIN_SECRETS, link
 from tests.cli.installing.stage import Stage, stage
 from tests.support import kubectl
@@ -19,6 +21,7 @@ from tests.support.waiting import until
 Printed = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.sockets
 DEPLOYMENTS, NAMESPACES, PODS = KINDS["Deployment"], KINDS["Namespace"], KINDS["Pod"]
+SERVICES = KINDS["Service"]
 
 
 async def names(here: Stage) -> set[str]:
@@ -119,6 +122,55 @@ async def test_what_comes_while_pods_end_stays_with_what_holds_it(
         assert "namespace/isthmus stays: with it would go secret/mine" in capsys.readouterr().err
         assert await here.west.get(PLAIN_SECRETS, "mine", "isthmus") is not None
         assert await here.west.get(GRANTS, "east") is not None
+
+
+HELD = {"metadata": {"finalizers": ["example.com/load-balancer"]}}
+FREE: JsonObject = {"metadata": {"finalizers": None}}
+
+
+async def is_ending(here: Stage) -> bool:
+    found = await here.west.get(NAMESPACES, "isthmus")
+    return found is not None and "deletionTimestamp" in found["metadata"]
+
+
+async def test_uninstalling_ends_when_everything_is_gone_and_installing_can_follow(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    """As a provider's load balancer does it, which has to be taken down before its Service goes."""
+    async with stage(tmp_path) as here:
+        assert await here.install() == 0
+        await here.west.edit(SERVICES, "isthmus-gateway", HELD, namespace="isthmus")
+        capsys.readouterr()
+        leaving = asyncio.create_task(here.run("uninstall", "--apply"))
+        await until(lambda: is_ending(here), bool)
+        await until(lambda: told(capsys), lambda text: "namespace/isthmus deleted" in text)
+        assert not leaving.done()
+        await here.west.edit(SERVICES, "isthmus-gateway", FREE, namespace="isthmus")
+        assert await leaving == 0
+        assert await here.west.get(NAMESPACES, "isthmus") is None
+        assert await here.install() == 0
+
+
+async def test_what_does_not_go_in_time_is_named_and_installing_waits_for_it(
+    tmp_path: Path, capsys: Printed
+) -> None:
+    async with stage(tmp_path) as here:
+        assert await here.install() == 0
+        await here.west.edit(SERVICES, "isthmus-gateway", HELD, namespace="isthmus")
+        capsys.readouterr()
+        for words in (("uninstall",), ("install", "--cluster-name", "west")):
+            assert await here.run(*words, "--apply", "--timeout", "1s") == TRY_AGAIN
+            text = capsys.readouterr().err
+            assert "isthmus: namespace/isthmus: deleted, and not gone after 1 s" in text
+        coming = asyncio.create_task(here.install())
+        await here.west.edit(SERVICES, "isthmus-gateway", FREE, namespace="isthmus")
+        assert await coming == 0
+        assert not await is_ending(here)
+        assert len(await here.west.all(DEPLOYMENTS)) == 3
+
+
+async def told(capsys: Printed) -> str:
+    return capsys.readouterr().out
 
 
 @pytest.mark.skipif(not kubectl.found(), reason="there is no kubectl here")

@@ -139,8 +139,8 @@ async def test_what_others_have_set_is_not_overwritten_unless_it_is_said(
     "words, code, complaint",
     [
         ("--cluster-name East", 2, "'East' is not the name of a cluster: lower-case"),
-        ("--set enableHeadless=true", 1, "'enableHeadless'; is enableHeadlessServices meant?"),
-        ("-f nowhere.yaml", 1, "nowhere.yaml cannot be read: No such file or directory"),
+        ("--set enableHeadless=true", 2, "'enableHeadless'; is enableHeadlessServices meant?"),
+        ("-f nowhere.yaml", 2, "nowhere.yaml cannot be read: No such file or directory"),
         ("--apply", 2, "--apply and --from CONTEXT go together"),
         ("--gateway-port 0", 2, "0 is not in the range 1<=x<=65535"),
         ("--kubeconfig nowhere", 1, "nowhere"),
@@ -173,7 +173,7 @@ def test_a_file_that_is_something_else(
 ) -> None:
     values = tmp_path / "values.yaml"
     values.write_text(text)
-    assert main.run([*WEST, "-f", str(values)]) == 1
+    assert main.run([*WEST, "-f", str(values)]) == 2
     assert complaint in capsys.readouterr().err
 
 

@@ -338,5 +338,5 @@ def test_a_few_lines_that_stand_for_millions_are_refused_at_once(
 ) -> None:
     file = tmp_path / "link.yaml"
     file.write_text(BOMB.replace("a9", "spec"))
-    assert main.run(["plan", "--link", str(file)]) == 1
+    assert main.run(["plan", "--link", str(file)]) == 2
     assert "link.yaml: line 6: nested too deeply, or too many values" in capsys.readouterr().err

@@ -33,7 +33,9 @@ def test_what_is_no_number_is_left_out() -> None:
     assert numbers(TEXT, ("broken",)) == {}
 
 
-@pytest.mark.parametrize("text", ["up one", 'up{who="a} 1', "up", "up\x1b[2J x", 'up{le="x"} 1'])
+@pytest.mark.parametrize(
+    "text", ["up one", 'up{who="a} 1', "up", "up\x1b[2J x", 'up{le="x"} 1', "up " + "9" * 400]
+)
 def test_what_nobody_can_read_is_said_in_one_line(text: str) -> None:
     with pytest.raises(NotNumbers) as raised:
         numbers(text, ("up",))

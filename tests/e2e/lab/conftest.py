@@ -6,16 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from lab import running
+from lab import objects, running
 from lab.clusters import EAST, NORTH, ROOT, WEST, Cluster
-from lab.images.layers import made
-from lab.images.loading import load
-from lab.images.recipes import BY_NAME
+from lab.images.loading import load_all
 from lab.showing import remains
-from tests.e2e.lab import objects
+from lab.stage import BOTH, Stage, until
 from tests.e2e.lab.diagnosis import diagnosis
 from tests.e2e.lab.load import Load, calling
-from tests.e2e.lab.stage import BOTH, Stage, until
 
 KEEP = "ISTHMUS_LAB_KEEP"  # set it to find the lab as a story left it, and to start from there
 NO_ROOT = "the stories on real clusters need root: try `sudo make stories`"
@@ -106,10 +103,7 @@ def calls(web: Stage) -> Iterator[Load]:
 def _ready(clusters: Sequence[Cluster]) -> None:
     """Bring clusters up, and let them know all images."""
     running.up(clusters)
-    for image in (recipe() for recipe in BY_NAME.values()):
-        layers = made(image.layers)
-        for cluster in clusters:
-            load(cluster, image, layers)
+    load_all(clusters)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.e2e.lab.stage import Stage
+from lab.stage import Stage
 
 LINES = 80  # of each answer: the last ones
 QUESTIONS = (

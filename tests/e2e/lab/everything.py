@@ -3,7 +3,7 @@
 import json
 
 from isthmus.model.wire import Json
-from tests.e2e.lab.stage import Stage
+from lab.stage import Stage
 
 # Events and leases come and go; the others are views of objects that are listed anyway.
 BREATHING = ("events", "leases.", "componentstatuses", "endpoints", "ipaddresses.", "pods.metrics")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from tests.e2e.lab import objects
-from tests.e2e.lab.stage import PATIENCE, Stage, until
+from lab import objects
+from lab.stage import PATIENCE, Stage, until
 
 # Each line that the pod logs is a call: on a connection of its own, or on one that is kept. The log
 # is there for whoever asks later, when there is an API server again.

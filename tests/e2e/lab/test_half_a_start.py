@@ -12,7 +12,7 @@ from lab import running, wire
 from lab.clusters import NORTH
 from lab.node import boot
 from lab.showing import remains
-from tests.e2e.lab.stage import Stage, until
+from lab.stage import Stage, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("stage")]
 

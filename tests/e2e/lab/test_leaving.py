@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from tests.e2e.lab import objects
+from lab import objects
+from lab.stage import BOTH, Stage, until
 from tests.e2e.lab.everything import everything
-from tests.e2e.lab.stage import BOTH, Stage, until
 
 pytestmark = pytest.mark.e2e
 

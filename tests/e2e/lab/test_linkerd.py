@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from isthmus.model.wire import Json
+from lab import objects
 from lab.clusters import WEST
-from tests.e2e.lab import objects
-from tests.e2e.lab.stage import Stage, until
+from lab.stage import Stage, until
 
 pytestmark = pytest.mark.e2e
 

@@ -6,11 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from lab import running
-from tests.e2e.lab import objects
+from lab import objects, running
+from lab.stage import Stage, until
 from tests.e2e.lab.cut import cut
 from tests.e2e.lab.load import Load, failed
-from tests.e2e.lab.stage import Stage, until
 
 pytestmark = pytest.mark.e2e
 

@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from tests.e2e.lab import objects
+from lab import objects
+from lab.stage import Stage, until
 from tests.e2e.lab.load import Load, failed
-from tests.e2e.lab.stage import Stage, until
 
 pytestmark = pytest.mark.e2e
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lab.stage import Stage
 from tests.e2e.lab.load import Load, failed
-from tests.e2e.lab.stage import Stage
 
 pytestmark = pytest.mark.e2e
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.lab import objects
-from tests.e2e.lab.stage import Stage, until
+from lab import objects
+from lab.stage import Stage, until
 
 pytestmark = pytest.mark.e2e
 

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests.e2e.lab import objects
-from tests.e2e.lab.stage import Stage, until
+from lab import objects
+from lab.stage import Stage, until
 
 pytestmark = pytest.mark.e2e
 

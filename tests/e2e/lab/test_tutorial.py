@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab.stage import PATIENCE, Ran, Stage
+from lab.stage import PATIENCE, Ran, Stage
 from tests.e2e.lab.transcript import Step, agrees, masked, steps
 
 pytestmark = pytest.mark.e2e

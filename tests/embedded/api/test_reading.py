@@ -113,6 +113,18 @@ async def test_bookmarks_come_every_minute_and_move_on() -> None:
     }
 
 
+async def test_no_bookmark_comes_where_nothing_has_moved_on() -> None:
+    """So a watch on a cluster at rest is silent until it ends, as it is on a real one."""
+    west = cluster()
+    async with talk(west).watch(
+        CONFIG_MAPS,
+        resourceVersion=str(west.store.revision),
+        allowWatchBookmarks="true",
+        timeoutSeconds="150",
+    ) as events:
+        assert await events.rest() == []
+
+
 async def test_a_bookmark_passes_over_nothing_that_came_while_a_slow_reader_was_told() -> None:
     west = cluster()
     client = talk(west)

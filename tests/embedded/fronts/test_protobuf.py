@@ -121,6 +121,10 @@ def test_bodies(sent: bytes, expected: JsonObject) -> None:
         pytest.param(body("v1", "Namespace", put(9, "x")), id="an unknown field"),
         pytest.param(body("v1", "Namespace", put(1, 7)), id="a number for a message"),
         pytest.param(body("v1", "Namespace", put(1, put(1, b"\xff"))), id="not UTF-8"),
+        pytest.param(
+            body("v1", "Namespace", put(1, put(11, put(1, "a") + put(2, b"\xff")))),
+            id="a label that is not UTF-8",
+        ),
         pytest.param(body("v1", "Namespace", b"\x0a\x7f"), id="cut off"),
         pytest.param(body("v1", "Namespace", b"\xff" * 11), id="an endless number"),
     ],

@@ -236,6 +236,19 @@ def test_strategic_merge_of_a_set(change: JsonObject, expected: list[str] | None
         assert sorted(done["finalizers"]) == sorted(expected)
 
 
+@pytest.mark.parametrize("order", [1.5, None, "80", [80], [None]])
+def test_an_order_that_is_none_is_refused(order: Json) -> None:
+    change = {"spec": {"$setElementOrder/ports": order, "ports": [{"port": 80}]}}
+    with pytest.raises(Refusal, match="invalid patch format of setElementOrder list"):
+        strategic.merged(ports(80, 443), change, PORTS)
+
+
+@pytest.mark.parametrize("kind", [patch.MERGE_PATCH, patch.JSON_PATCH])
+def test_a_patch_without_a_bottom_is_refused(kind: str) -> None:
+    with pytest.raises(Refusal, match="exceeded max depth"):
+        patch.patched(SERVICE, kind, WEB, b"[" * 100_000)
+
+
 def test_retained_keys_drop_the_others() -> None:
     original = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {}}}
     change = {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}

@@ -5,12 +5,12 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Literal
 
 from isthmus.kube.election import identity
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.identities import MESH_DOMAIN, NotAnIdentity, check_mesh_domain
 from isthmus.model.syntax import is_dns_label, is_subdomain
 
 
-class BadOption(Permanent):
+class BadOption(Misused):
     """A controller cannot run like this. Says which option, and what it takes."""
 
 

@@ -4,6 +4,7 @@ Names that Linkerd's mirror has are kept, so that dashboards go on to work. Labe
 and from our own code only, never from what another cluster says.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -141,6 +142,7 @@ class Metrics(Collector):
             ("isthmus_queue_depth", "Names that wait to be planned.", controller.queue.depth),
             ("isthmus_queue_age_seconds", "Of the oldest of them.", controller.queue.oldest_age),
             ("isthmus_loop_lag_seconds", "How late the event loop was.", controller.lag.seconds),
+            ("isthmus_tasks", "Coroutines that are under way.", len(asyncio.all_tasks())),
             (
                 "isthmus_held_objects",
                 "Objects kept although a list lacked them, until another list does.",

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import aiohttp
 import msgspec
@@ -31,6 +31,7 @@ from isthmus.model.addresses import bracketed
 from isthmus.model.errors import Transient
 from isthmus.model.identities import Identity
 from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 from isthmus.pki.bundle import Bundle
 from isthmus.pki.keys import chain_pem
 
@@ -92,21 +93,32 @@ class Controller:
                     url, data=question.body, headers=headers, allow_redirects=False
                 ) as answer,
             ):
-                return self._taken(question.type, answer, await _read(answer))
+                wish = answer.headers.get("Retry-After", "")
+                got = Got(answer.status, wish, await _read(answer))
+                return taken(question.type, got, self._where)
         except FOREIGN as error:
             # aiohttp's errors carry the request, and with it the token: they stay here.
             raise Unsigned(f"{self._where}: {_plain(error)}") from None
 
-    def _taken(self, wanted: type[T], answer: aiohttp.ClientResponse, body: bytes) -> T:
-        try:
-            if answer.status == 200:
-                return msgspec.json.decode(body, type=wanted)
-            text = msgspec.json.decode(body, type=Denied).error
-        except msgspec.MsgspecError:
-            text = "the answer is not a controller's"
-        wish = answer.headers.get("Retry-After", "")
-        wait = min(float(wish), LONGEST_WAIT) if wish.isdecimal() else 0.0
-        raise Unsigned(f"{self._where} ({answer.status}): {one_line(text, LONGEST_TEXT)}", wait)
+
+class Got(NamedTuple):
+    """An answer, as it came."""
+
+    status: int
+    wish: str  # for a pause
+    body: bytes
+
+
+def taken(wanted: type[T], got: Got, where: str) -> T:
+    """Return what the controller at ``where`` has answered; raise :class:`Unsigned` if it is no."""
+    try:
+        if got.status == 200:
+            return msgspec.json.decode(got.body, type=wanted)
+        text = msgspec.json.decode(got.body, type=Denied).error
+    except UNREADABLE:
+        text = "the answer is not a controller's"
+    wait = min(float(got.wish), LONGEST_WAIT) if got.wish.isdecimal() else 0.0
+    raise Unsigned(f"{where} ({got.status}): {one_line(text, LONGEST_TEXT)}", wait)
 
 
 @dataclass(frozen=True, slots=True)

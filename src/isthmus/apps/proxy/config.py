@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.identities import MESH_DOMAIN, Identity, NotAnIdentity, trust_domain
 from isthmus.model.names import CONTROLLER, EGRESS, GATEWAY
 from isthmus.model.syntax import is_dns_label, is_port, is_subdomain
@@ -13,7 +13,7 @@ from isthmus.model.syntax import is_dns_label, is_port, is_subdomain
 ACCOUNTS = {"gateway": GATEWAY, "egress": EGRESS}
 
 
-class BadOption(Permanent):
+class BadOption(Misused):
     """A proxy cannot run like this. Says which option, and what it takes."""
 
 

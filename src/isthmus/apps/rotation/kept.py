@@ -16,6 +16,7 @@ from isthmus.kube.resources import CONFIG_MAPS
 from isthmus.model.errors import Permanent
 from isthmus.model.names import ANCHORS, TRUST_ROTATION
 from isthmus.model.objects import ConfigMap, Key, Metadata
+from isthmus.model.wire import UNREADABLE
 from isthmus.pki import bundle
 from isthmus.pki.bundle import BadBundle, Bundle
 from isthmus.pki.pem import BadPem
@@ -60,7 +61,7 @@ def read(found: ConfigMap) -> Copy:
     try:
         rotation = msgspec.json.decode(found.data[ROTATION], type=Rotation)
         kept = Kept(rotation, bundle.parse(found.data[ANCHORS]), int(found.data[NUMBER]))
-    except (KeyError, ValueError, msgspec.MsgspecError, BadPem, BadBundle):
+    except (KeyError, ValueError, BadPem, BadBundle, *UNREADABLE):
         raise Damaged(
             f"ConfigMap {found.metadata.key}: this is not what is kept of a rotation; delete it, "
             "and run the rotation again"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from isthmus.cli import options
 from isthmus.cli.trusting.trust import FOLDER
 from isthmus.cli.where import Where
 from isthmus.model.wire import Json
@@ -30,6 +31,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--apply", is_flag=True, help="Bring it into the cluster instead of printing it.")
 @click.option("--reset-values", is_flag=True, help="With --apply: forget what was chosen before.")
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that others have set.")
+@options.timeout("1m", "With --apply: how long to wait for a namespace that is being deleted.")
 @click.option("--keys", is_flag=True, help="Show everything that can be chosen, and end.")
 @click.option(
     "-o",
@@ -38,7 +40,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Manifests in JSON; with --apply or --keys, what would be lines.",
 )
 @click.pass_obj
-def install(where: Where, /, keys: bool, output: str | None, **options: Json) -> int:
+def install(where: Where, /, keys: bool, output: str | None, **chosen: Json) -> int:
     """Install Isthmus in a cluster: controller, gateway, egress, and all that they need.
 
     Two commands, once for each cluster; the first one once for all of them:
@@ -71,4 +73,4 @@ def install(where: Where, /, keys: bool, output: str | None, **options: Json) ->
     if keys:
         click.echo(installing.described(output), nl=False)
         return 0
-    return installing.install(where, Wish(**options), output)
+    return installing.install(where, Wish(**chosen), output)

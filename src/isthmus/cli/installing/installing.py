@@ -14,9 +14,11 @@ from isthmus import install as room
 from isthmus.cli import installation, render
 from isthmus.cli.installing import remembering
 from isthmus.cli.installing.bringing import Delivery, Say
+from isthmus.cli.installing.ending import Ending
 from isthmus.cli.installing.removing import named
 from isthmus.cli.installing.trust import Chosen, Present
 from isthmus.cli.installing.wishes import Draft, Wish, drafted
+from isthmus.cli.progress import watched
 from isthmus.cli.trusting.trust import ToTerminal
 from isthmus.cli.where import Where
 from isthmus.install import keys
@@ -29,7 +31,7 @@ from isthmus.kube.resources import CONFIG_MAPS, SECRETS, Resource
 from isthmus.model.names import ISSUER, TRUST
 from isthmus.model.objects import Key
 from isthmus.model.wire import JsonObject
-from isthmus.runtime.clock import SystemClock
+from isthmus.runtime.clock import Clock, SystemClock
 
 T = TypeVar("T")
 
@@ -95,18 +97,25 @@ def _apply(where: Where, draft: Draft, output: str | None) -> None:
 
 
 async def _bring(where: Where, draft: Draft, say: Say) -> Brought:
-    clock, namespace = SystemClock(), draft.namespace
     async with where.connected() as client:
-        shown = await installation.installed(client, namespace)
-        await remembering.require_alone(client, namespace)
-        remembered: Mapping[str, str] = {}
-        if not draft.wish.reset_values:
-            remembered = await remembering.remembered(client, namespace, shown)
-        wanted = draft.meant(remembered)
-        installation.name(wanted.values.cluster_name, shown, "--cluster-name")
-        present = await _present(client, namespace)
-        values, chosen = wanted.beside(present, clock.utc())
-        await Delivery(client, values, say, clock, draft.wish.force_conflicts).run()
+        return await bring(client, draft, say, SystemClock())
+
+
+async def bring(client: Client, draft: Draft, say: Say, clock: Clock) -> Brought:
+    """Bring what was wished for into a cluster, beside what it has; tell ``say`` of each object."""
+    namespace = draft.namespace
+    # What is left of one that was just removed is nothing to build on.
+    await Ending(client, clock, watched(sys.stderr), draft.wish.timeout).until_gone(namespace)
+    shown = await installation.installed(client, namespace)
+    await remembering.require_alone(client, namespace)
+    remembered: Mapping[str, str] = {}
+    if not draft.wish.reset_values:
+        remembered = await remembering.remembered(client, namespace, shown)
+    wanted = draft.meant(remembered)
+    installation.name(wanted.values.cluster_name, shown, "--cluster-name")
+    present = await _present(client, namespace)
+    values, chosen = wanted.beside(present, clock.utc())
+    await Delivery(client, values, say, clock, draft.wish.force_conflicts).run()
     return Brought(values, chosen, present, remembering.difference(remembered, values))
 
 

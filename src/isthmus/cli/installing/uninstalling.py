@@ -1,6 +1,7 @@
 """What ``isthmus uninstall`` does, between its options and its lines."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -10,8 +11,10 @@ from isthmus.apps.controller.mirroring.namespaces import listable
 from isthmus.cli import render
 from isthmus.cli.installation import homes
 from isthmus.cli.installing import rights
+from isthmus.cli.installing.ending import PAUSE, Ending
 from isthmus.cli.installing.leaving import MADE, Farewell, Seen, decide
 from isthmus.cli.installing.removing import named, present, remove
+from isthmus.cli.progress import watched
 from isthmus.cli.where import Where
 from isthmus.install import possible
 from isthmus.install.everything import bare
@@ -24,10 +27,8 @@ from isthmus.kube.resources import GRANTS, LINKS, PODS, Resource
 from isthmus.model.errors import Transient
 from isthmus.model.quoting import one_line
 from isthmus.model.wire import Json, JsonObject
-from isthmus.runtime.clock import Clock, SystemClock
+from isthmus.runtime.clock import SystemClock
 
-PATIENCE = 120.0  # seconds for our own pods to end: their callers may take their time to leave
-PAUSE = 0.5  # seconds between two looks
 RUNNING = "Deployment"
 LONGEST = 1000  # characters of a sentence about what stays
 
@@ -43,6 +44,7 @@ class Wish:
     namespace: str
     force: bool
     apply: bool
+    timeout: float  # seconds; of pods, too: their callers may take their time to leave
 
 
 def uninstall(where: Where, wish: Wish, output: str | None) -> None:
@@ -85,15 +87,17 @@ async def _leave(where: Where, wish: Wish, say: Callable[[JsonObject], None]) ->
         farewell = decide(await _seen(client, wish.namespace), force=wish.force)
         if not wish.apply:
             return farewell
+        ending = Ending(client, SystemClock(), watched(sys.stderr), wish.timeout)
         await rights.check(client, farewell.goes, ("delete",))
         running = tuple(one for one in farewell.goes if one["kind"] == RUNNING)
         await _remove(client, running, say)
         if running:
             # Else a controller would write again what has just been deleted.
-            await _until_ended(client, wish.namespace, SystemClock())
+            await _until_ended(ending, wish.namespace)
             # That takes its time, and others do not stand still: what has come meanwhile stays.
             farewell = decide(await _seen(client, wish.namespace), force=True)
         await _remove(client, farewell.goes, say)
+        await ending.until_gone(wish.namespace)
     return replace(farewell, goes=(*running, *farewell.goes))
 
 
@@ -149,11 +153,16 @@ async def _inside(client: Client, namespace: str) -> AsyncIterator[JsonObject]:
                 yield {**one, "kind": resource.kind}
 
 
-async def _until_ended(client: Client, namespace: str, clock: Clock) -> None:
+async def _until_ended(ending: Ending, namespace: str) -> None:
     ours = Selection(namespace=namespace, labels=f"{PART_OF}={ISTHMUS}")
-    deadline = clock.now() + PATIENCE
-    while (found := await client.list(PODS, ours)).objects:
-        if clock.now() > deadline:
+    clock, deadline = ending.clock, ending.clock.now() + ending.patience
+    try:
+        while (found := await ending.client.list(PODS, ours)).objects:
             names = ", ".join(one.metadata.name for one in found.objects)
-            raise StillRunning(f"still running after {PATIENCE:g} s: {names}; try again")
-        await clock.sleep(PAUSE)
+            if clock.now() >= deadline:
+                text = f"still running after {ending.patience:g} s: {names}; try again"
+                raise StillRunning(text)
+            ending.progress.waiting(f"waiting until pods have ended: {names}")
+            await clock.sleep(PAUSE)
+    finally:
+        ending.progress.clear()

@@ -29,6 +29,7 @@ class Wish:
     apply: bool = False
     reset_values: bool = False
     force_conflicts: bool = False
+    timeout: float = 60.0  # seconds
 
     def __post_init__(self) -> None:
         if self.anchor is not None and (self.trust_file or self.issuer):

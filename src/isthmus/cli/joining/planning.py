@@ -13,7 +13,7 @@ from isthmus.kube.client import Client
 from isthmus.kube.errors import NotFound
 from isthmus.kube.requests import Selection
 from isthmus.kube.resources import ENDPOINT_SLICES, GRANTS, LINKS, NAMESPACES, SERVICES
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused, Permanent
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.links import Link
 from isthmus.model.names import EGRESS, EXPORTED, SERVICE_NAME
@@ -22,7 +22,7 @@ from isthmus.model.quoting import one_line
 from isthmus.model.wire import JsonObject
 
 
-class NotALink(Permanent):
+class NotALink(Misused):
     """A document that is something else."""
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass, fields
 
 from isthmus.cli.joining.selecting import selector
 from isthmus.core.grant import problem
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.grants import From, Grant, GrantSpec, To
 from isthmus.model.objects import Metadata
 from isthmus.model.quoting import one_line
 
 
-class BadScope(Permanent):
+class BadScope(Misused):
     """Names that a Grant cannot have. Says which."""
 
 

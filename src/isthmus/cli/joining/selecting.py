@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.quoting import one_line
 from isthmus.model.selectors import Requirement, Selector
 from isthmus.model.syntax import is_qualified_name
@@ -16,7 +16,7 @@ _TERM = re.compile(
 )
 
 
-class BadSelector(Permanent):
+class BadSelector(Misused):
     """A text that selects nothing, because it is no selector."""
 
 

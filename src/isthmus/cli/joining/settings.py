@@ -12,7 +12,7 @@ from functools import cache
 from isthmus.embedded.kinds import schema as schemas
 from isthmus.embedded.kinds.schemarules import judged
 from isthmus.install.definitions import definitions
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.quoting import one_line
 from isthmus.model.times import seconds
 from isthmus.model.wire import Json, JsonObject
@@ -20,7 +20,7 @@ from isthmus.model.wire import Json, JsonObject
 _LONGEST = 120  # characters of what was typed that are repeated
 
 
-class BadSetting(Permanent):
+class BadSetting(Misused):
     """A field that is not there, or a value that it does not take. Names both."""
 
 
@@ -118,7 +118,7 @@ def _value(schema: JsonObject, path: str, text: str) -> Json:
 def _read_json(schema: JsonObject, path: str, text: str) -> Json:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         inner = next(iter(schema.get("properties") or ()), "")
         way = f"name one of its fields, as {path}.{inner}=..., or " if inner else ""
         raise BadSetting(f"{path}: {_quoted(text)} is not JSON; {way}write JSON") from None

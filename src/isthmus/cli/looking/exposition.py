@@ -44,6 +44,6 @@ def numbers(text: str, names: tuple[str, ...]) -> Numbers:
             for one in family.samples
             if isfinite(one.value) and float(one.labels.get(BOUND, 0)) >= 0
         }
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         said = one_line(str(error), _LONGEST)
         raise NotNumbers(f"the page does not hold numbers ({said})") from error

@@ -1,7 +1,9 @@
 """Reads what a cluster exports and what it imports."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from isthmus.apps.controller.carrying.exporting import LOOSE, MARKED
 from isthmus.cli.looking import listed, standing

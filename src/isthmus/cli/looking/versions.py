@@ -9,12 +9,13 @@ from isthmus.cli.installation import NotInstalled
 from isthmus.cli.looking import ours
 from isthmus.cli.looking.ours import Own
 from isthmus.kube.client import Client
-from isthmus.kube.codec import UNREADABLE, decoder
+from isthmus.kube.codec import decoder
 from isthmus.kube.errors import Garbled, NotFound
 from isthmus.kube.requests import Call
 from isthmus.kube.resources import LINKS, Resource
 from isthmus.kube.transport import Request
 from isthmus.model.objects import Value
+from isthmus.model.wire import UNREADABLE
 
 _ANSWER = 64 * 1024  # bytes that a group is described in
 

@@ -1,9 +1,8 @@
 """``isthmus controller``: what can be typed."""
 
-import sys
-
 import click
 
+from isthmus.cli.running.saying import logs
 from isthmus.cli.where import Where
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.wire import Json
@@ -38,15 +37,9 @@ PORT = click.IntRange(0, 65535)
     metavar="CIDR",
     help="A range of this cluster's own pods or nodes, where no gateway can be. Many allowed.",
 )
-@click.option("--log-format", type=click.Choice(["json", "text"]), help="Else text on a terminal.")
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-)
+@logs
 @click.pass_obj
-def controller(where: Where, /, name: str, log_format: str | None, **options: Json) -> None:
+def controller(where: Where, /, name: str, **options: Json) -> None:
     """Mirror the services that linked clusters export.
 
     Reads every Link of the cluster, watches what its target exports, and keeps a Service with
@@ -63,9 +56,7 @@ def controller(where: Where, /, name: str, log_format: str | None, **options: Js
     from isthmus.cli.running.controlling import control
     from isthmus.kube.election import identity
 
-    for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
     for port in ("sign_port", "ads_port"):
         options[port] = options[port] or None
     options["identity"] = identity(name)
-    config = Config(log_format="text" if for_people else "json", **options)
-    asyncio.run(control(config, where.kubeconfig, where.context))
+    asyncio.run(control(Config(**options), where.kubeconfig, where.context))

@@ -1,12 +1,12 @@
 """``isthmus proxy``: from options to an Envoy with a certificate."""
 
-import sys
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.cli.running.saying import logs
 from isthmus.model.identities import MESH_DOMAIN
 from isthmus.model.wire import Json
 
@@ -62,14 +62,8 @@ def _address(text: str) -> str:
     show_default=True,
     help="Of these: for those to come who have not heard that it ends.",
 )
-@click.option("--log-format", type=click.Choice(["json", "text"]), help="Else text on a terminal.")
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-)
-def proxy(log_format: str | None, **options: Json) -> None:
+@logs
+def proxy(**options: Json) -> None:
     """Carry calls between clusters: a gateway, or an egress.
 
     Obtains a certificate from the cluster's controller by the pod's token, keeps it fresh, and runs
@@ -81,9 +75,7 @@ def proxy(log_format: str | None, **options: Json) -> None:
 
     for option in ("controller", "ads", "metrics"):
         options[option] = place(option, options[option])
-    for_people = sys.stderr.isatty() if log_format is None else log_format == "text"
-    config = Config(log_format="text" if for_people else "json", **options)
-    asyncio.run(_run(config))
+    asyncio.run(_run(Config(**options)))
 
 
 async def _run(config: "Config") -> None:
@@ -91,11 +83,11 @@ async def _run(config: "Config") -> None:
     import asyncio
     import signal
 
-    from isthmus.apps.controller import logs
+    from isthmus.apps.controller.logs import set_up
     from isthmus.apps.proxy.run import run
     from isthmus.runtime.clock import SystemClock
 
-    logs.set_up(config.log_level, config.log_format)
+    set_up(config.log_level, config.log_format)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -7,12 +7,12 @@ from isthmus.embedded.api.executing import Output
 from isthmus.embedded.machine.ports import permitted
 from isthmus.embedded.mesh import callers, inside
 from isthmus.embedded.mesh.blocks import domain
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused
 from isthmus.model.objects import Key
 from isthmus.model.syntax import is_dns_label
 
 
-class NoPod(Permanent):
+class NoPod(Misused):
     """What was typed does not name a pod."""
 
 

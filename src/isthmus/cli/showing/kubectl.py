@@ -3,12 +3,13 @@
 import argparse
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from isthmus.cli import render
 from isthmus.cli.applying import shown
@@ -109,7 +110,7 @@ async def _executed(cluster: Cluster, pod: Key, command: list[str]) -> Output:
         raise NotUnderstood(f"kubectl: no machine runs the pods of {cluster.name}")
     done = await cluster.execute(Execution(pod, tuple(command)))
     told = f"command terminated with exit code {done.code}\n" if done.code else ""
-    return replace(done, err=done.err + told)
+    return Output(code=done.code, out=done.out, err=done.err + told)
 
 
 async def _waited(client: Client, asked: argparse.Namespace) -> Output:

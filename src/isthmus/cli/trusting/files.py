@@ -4,14 +4,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from isthmus.model.errors import Permanent
+from isthmus.model.errors import Misused, Permanent
 from isthmus.pki.keys import LARGEST, Pair, read_pair
 
 CERTIFICATE = "anchor.crt"
 KEY = "anchor.key"
 
 
-class CannotRead(Permanent):
+class CannotRead(Misused):
     """A file that cannot be read."""
 
 

@@ -153,6 +153,8 @@ def decoded(body: bytes, content_type: str, kind: str) -> JsonObject:
     """The object in a body of some kind; refuses what is neither JSON nor YAML."""
     try:
         found = _yaml(body) if content_type in (YAML, APPLY) else msgspec.json.decode(body)
+    except RecursionError:
+        raise _unrecognized(body, kind, "json: exceeded max depth") from None
     except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
         raise _unrecognized(body, kind, _complaint(body, str(error))) from None
     if not isinstance(found, dict | None):

@@ -133,7 +133,9 @@ async def stream(plane: Plane, watched: Watch) -> AsyncGenerator[bytes, None]:
                 continue  # what came while these were told comes before any bookmark
             if watched.bookmarks and clock() >= bookmark_at:
                 bookmark_at = _next_bookmark(clock(), end)
-                yield _bookmark(watched, _reached(plane, watched, subscription))
+                reached = _reached(plane, watched, subscription)
+                if reached > watched.position:  # to be told where it began helps no watcher
+                    yield _bookmark(watched, reached)
             await _wait(subscription, min(end, bookmark_at))
 
 

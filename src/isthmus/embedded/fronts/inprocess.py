@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from isthmus.embedded.faults.rules import Faults
 from isthmus.kube.errors import Unreachable

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from isthmus.embedded.fronts.messages import MESSAGES, Field
 from isthmus.model.errors import Permanent
+from isthmus.model.quoting import one_line
 from isthmus.model.times import second_time
 from isthmus.model.wire import Json, JsonObject
 
@@ -31,7 +32,7 @@ def object_of(body: bytes) -> JsonObject:
     api_version, kind = (_bytes(type_meta.get(n, b"")).decode(errors="replace") for n in (1, 2))
     name = "meta.k8s.io/v1 DeleteOptions" if kind == "DeleteOptions" else f"{api_version} {kind}"
     if name not in MESSAGES:
-        raise Unreadable(f"{name} is not read from protobuf")
+        raise Unreadable(f"{one_line(name, 100)} is not read from protobuf")
     raw = _bytes(envelope.get(2, b""))
     return {"apiVersion": api_version, "kind": kind, **_message(name, raw)}
 
@@ -55,7 +56,7 @@ def _put(found: JsonObject, field: Field, value: int | bytes) -> None:
             return
         case "map" | "bytemap":
             key, entry = _entry(_bytes(value))
-            shown = entry.decode() if field.type == "map" else base64.b64encode(entry).decode()
+            shown = _text(entry) if field.type == "map" else base64.b64encode(entry).decode()
             found.setdefault(field.name, {})[key] = shown
             return
     read = _value(field.type, value)

@@ -206,8 +206,8 @@ async def _streamed(request: web.Request, answer: Answer) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
     response.enable_chunked_encoding()
     async with aclosing(answer.parts()) as parts:
-        await response.prepare(request)
         try:
+            await response.prepare(request)
             async for chunk in parts:
                 await response.write(chunk)
             await response.write_eof()

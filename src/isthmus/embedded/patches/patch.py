@@ -97,6 +97,8 @@ def _json_patched(current: JsonObject, body: bytes) -> JsonObject:
 def _decoded(body: bytes, prefix: str) -> Json:
     try:
         return whole(json.loads(body))
+    except RecursionError as error:
+        raise Refusal(400, "BadRequest", f"{prefix}json: exceeded max depth") from error
     except ValueError as error:
         ended = isinstance(error, json.JSONDecodeError) and error.pos >= len(error.doc.rstrip())
         text = "unexpected end of JSON input" if ended else str(error)

@@ -48,6 +48,8 @@ def _object(original: JsonObject, patch: JsonObject, keys: Keys, path: str) -> J
     for name, order in orders.items():
         if isinstance(done.get(name), list):
             listed = keys.get(f"{path}.{name}".lstrip("."), ())
+            if not isinstance(order, list) or (listed and not _are_objects(order, done[name])):
+                raise _broken(f"invalid patch format of setElementOrder list: {_go(order)}")
             before = _overwritten(original.get(name), patch.get(name), listed)
             done[name] = _ordered(done[name], order, before, _identity(listed))
     return done
@@ -63,9 +65,15 @@ def _overwritten(original: Json, patch: Json, keys: tuple[str, ...]) -> list[Jso
         return []
     if not isinstance(patch, list) or not keys or {DIRECTIVE: "replace"} in patch:
         return original
+    if not _are_objects(original, patch):
+        return []
     kept, wanted = _special(original, patch, keys[0])
     new = [one for one in wanted if one.get(keys[0]) not in [old.get(keys[0]) for old in kept]]
     return [*kept, *new][: len(original)]
+
+
+def _are_objects(*lists: list[Json]) -> bool:
+    return all(isinstance(one, dict) for some in lists for one in some)
 
 
 def _directed(patch: JsonObject) -> JsonObject:
@@ -128,8 +136,8 @@ def _list(original: list[Json], patch: list[Json], keys: Keys, path: str) -> lis
         raise _broken(f"list element types are not identical: [{_go(original)} {_go(patch)}]")
     listed = keys[path]
     if not isinstance((*original, *patch)[0], dict):
-        added = [item for item in patch if item not in original]
-        return _ordered([*original, *dict.fromkeys(added)], patch, original, _identity(()))
+        added = [item for at, item in enumerate(patch) if item not in (*original, *patch[:at])]
+        return _ordered([*original, *added], patch, original, _identity(()))
     key = listed[0]
     kept, wanted = _special(original, patch, key)
     done = list(kept)

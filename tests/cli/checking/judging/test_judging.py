@@ -23,7 +23,7 @@ from isthmus.model.links import Link, RefusedExport
 from isthmus.model.names import CONTROLLER, EGRESS, GATEWAY
 from isthmus.model.objects import Condition, Lease, LeaseSpec, Metadata, ServiceStatus
 from isthmus.model.pages import Attempt, RefusedResource
-from isthmus.model.times import micro_time
+from isthmus.model.times import micro_time, second_time
 from isthmus.pki import bundle
 from isthmus.pki.reports import News
 from tests.cli.checking import worlds
@@ -58,11 +58,13 @@ def at(**changes: object) -> Census:
     return census(site=replace(site(), **changes))  # type: ignore[arg-type]  # as above
 
 
-def rolling(**status: object) -> Census:
+def rolling(age: timedelta = timedelta(seconds=5), **status: object) -> Census:
     """A gateway that is ready, and another pod of it that is to replace it."""
     stood = worlds.workload(GATEWAY)
     comes = worlds.pod("gateway-1", GATEWAY, ready=False)
-    comes = msgspec.structs.replace(comes, status=msgspec.structs.replace(comes.status, **status))
+    born = msgspec.structs.replace(comes.metadata, creation_timestamp=second_time(AT - age))
+    status_then = msgspec.structs.replace(comes.status, **status)
+    comes = msgspec.structs.replace(comes, metadata=born, status=status_then)
     gateway = replace(stood, pods=(*stood.pods, comes))
     return at(workloads={**{name: worlds.workload(name) for name in ROLES}, GATEWAY: gateway})
 
@@ -97,6 +99,14 @@ def waiting(reason: str, message: str = "") -> tuple[ContainerStatus, ...]:
             id="no node has room",
         ),
         pytest.param(rolling(container_statuses=waiting("ContainerCreating")), "", id="it starts"),
+        pytest.param(
+            rolling(timedelta(minutes=2)),
+            "pod gateway-1: runs, but is not ready",
+            id="it runs and never gets ready",
+        ),
+        pytest.param(
+            rolling(timedelta(minutes=2), phase="Pending"), "", id="it waits for its image"
+        ),
         pytest.param(rolling(), "", id="it is about to be ready"),
     ],
 )

@@ -29,11 +29,11 @@ from isthmus.xds.names import Site
 from isthmus.xds.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from isthmus.xds import egress, gateway, identify, secrets, upstream
+    from isthmus.xds import egress, gateway, identify, late, secrets, upstream
 else:
-    egress, gateway, identify, secrets, upstream = (
+    egress, gateway, identify, late, secrets, upstream = (
         lazily(f"isthmus.xds.{name}")
-        for name in ("egress", "gateway", "identify", "secrets", "upstream")
+        for name in ("egress", "gateway", "identify", "late", "secrets", "upstream")
     )
 
 log = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ class Proxies:
                 for account in sorted(accounts)
                 for reach in (egress.reach, egress.tunnel)
             )
-            self.egress.put(Part("link", name), (*known, *found))
+            self.egress.put(Part("link", name), (*known, *late.requests(name), *found))
 
     def _tell_accounts(self) -> None:
         """Give every account that somebody calls under a certificate, and nobody else."""

@@ -19,11 +19,12 @@ from isthmus.apps.controller.outside import Outside
 from isthmus.apps.signed import USING_PATH, Current, Using
 from isthmus.model.identities import Identity
 from isthmus.model.syntax import is_subdomain
+from isthmus.model.wire import UNREADABLE
 from isthmus.pki.bundle import MOST_ANCHORS
 from isthmus.pki.keys import fingerprint, read_certificates
 from isthmus.pki.pem import BadPem
 from isthmus.pki.seen import Report
-from isthmus.pki.verify import Untrusted, anchor_of, pod_of, verify
+from isthmus.pki.verify import Untrusted, anchor_of, pod_of, read_leaf, verify
 
 LARGEST = 16 * 1024  # bytes of what a proxy says
 MOST = 4096  # proxies
@@ -92,7 +93,7 @@ class Witness:
     async def _serve(self, request: web.Request) -> web.Response:
         try:
             body = await read(request.content, LARGEST)
-            return answer(200, self.hear(_leaf(request), _said(body)))
+            return answer(200, self.hear(_leaf(request), statement(body)))
         except Refused as refused:
             return refusal(refused)
 
@@ -102,13 +103,17 @@ def _leaf(request: web.Request) -> x509.Certificate:
     shown = connection.getpeercert(True) if isinstance(connection, ssl.SSLObject) else None
     if not shown:
         raise Refused(Reason.FORBIDDEN, "show the certificate that you use")
-    return x509.load_der_x509_certificate(shown)
+    try:
+        return read_leaf(shown)
+    except Untrusted as error:
+        raise Refused(Reason.FORBIDDEN, str(error)) from None
 
 
-def _said(body: bytes) -> Using:
+def statement(body: bytes) -> Using:
+    """Return what a proxy says of itself; raise :class:`Refused` if it is something else."""
     try:
         return msgspec.json.decode(body, type=Using)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         raise Refused(Reason.MALFORMED, "this is not what a proxy says of itself") from None
 
 

@@ -18,6 +18,7 @@ from isthmus.apps.controller.mirroring.remote import Catalogued
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Contact
 from isthmus.apps.controller.outside import Outside
+from isthmus.catalogue.errors import Forbidden
 from isthmus.catalogue.following import Door, follow, snapshot
 from isthmus.catalogue.messages import Alive, Hello
 from isthmus.catalogue.reader import Changed, Heard, Reader, Snapshot
@@ -32,6 +33,8 @@ from isthmus.runtime.workqueue import Lane
 log = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first=1.0, cap=60.0)
+# Whoever writes a Grant looks whether it works, and being refused costs both sides one handshake.
+LONGEST_DENIAL = 3.0  # seconds until the next try, after being refused before anything was said
 HEALTHY = 60.0  # seconds of a connection that make failures before it forgotten
 STEADY = 5.0  # seconds after which one is worth a word, if the last word was about trouble
 RESOLVING = 10.0  # seconds for the gateway's names to be resolved before that is worth a word
@@ -59,6 +62,7 @@ class Following:
         self._connection: asyncio.Timeout | None = None
         self._since = outside.clock.now()
         self._steady_at = 0.0
+        self._is_denied = False  # whether the last connection was refused for want of a Grant
         self._hurried = asyncio.Event()  # set between a word that the gateway is back and a try
 
     async def run(self) -> None:
@@ -87,15 +91,21 @@ class Following:
             if is_back:
                 retries.reset()
             if self._target.contact.connected is False:
-                # That the trouble is over somebody else has seen, too, if the gateway is back.
-                self._steady_at = began if is_back else began + STEADY
+                # That the trouble is over somebody else has seen, too, if the gateway is back; and
+                # a Grant does not come and go by itself.
+                self._steady_at = began if is_back or self._is_denied else began + STEADY
+            self._is_denied = False
             try:
                 await self._follow()
             except IsthmusError as error:
                 self._fail(error)
             if clock.now() - began >= HEALTHY:
                 retries.reset()
-            await self._rest(retries.failed())
+            pause = retries.failed()
+            await self._rest(self._until_granted() if self._is_denied else pause)
+
+    def _until_granted(self) -> float:
+        return self._outside.random.uniform(LONGEST_DENIAL / 2, LONGEST_DENIAL)
 
     async def _rest(self, seconds: float) -> None:
         """Wait before the next try, but not for longer than the gateway is away."""
@@ -114,6 +124,9 @@ class Following:
                 ):
                     async for one in heard:
                         self._hear(one)
+        except Forbidden:
+            self._is_denied = self._followed is None
+            raise
         except TimeoutError:
             pass  # another connection is wanted
         finally:

@@ -6,7 +6,9 @@ not be queued meanwhile. It does not rest for ever, because a write that somebod
 overtaken may never be shown.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -47,11 +49,24 @@ class Expected:
     def __init__(self, clock: Clock, queue: Callable[[Key, Lane], None]) -> None:
         self._clock = clock
         self._queue = queue
+        self.owners: Counter[str] = Counter()  # links, of which so many names are being written
         self._rests: dict[Key, _Rest] = {}
         # By the name that writes it: several make the same namespace. What was seen since the
         # request was sent, and the version that is to be seen.
         self._writing: dict[Thing, dict[Key, Versions]] = {}
         self._awaited: dict[Thing, dict[Key, str]] = {}
+
+    @contextmanager
+    def during(self, links: Set[str]) -> Iterator[None]:
+        """Note whose mirrors are being written, from the first request to the last answer."""
+        self.owners.update(links)
+        try:
+            yield
+        finally:
+            for uid in links:
+                self.owners[uid] -= 1
+                if not self.owners[uid]:
+                    del self.owners[uid]
 
     def left(self, name: Key) -> float:
         """Return for how long ``name`` rests if nothing is shown; 0 if it does not."""

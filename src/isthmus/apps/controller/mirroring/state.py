@@ -91,6 +91,10 @@ class State:
             allow_loopback=self._allow_loopback,
         )
 
+    def is_written(self, uid: str) -> bool:
+        """Tell whether something of a link is being written, which no watch has shown yet."""
+        return self._expected.owners[uid] > 0
+
     # What this cluster's watches say.
 
     def fold_namespaces(self, event: Event[Key, Namespace]) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.mirroring.facts import facts
-from isthmus.apps.controller.mirroring.leftovers import check_gone
+from isthmus.apps.controller.mirroring.leftovers import NotGone, check_gone
 from isthmus.apps.controller.mirroring.namespaces import remove_namespaces
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
@@ -147,6 +147,8 @@ class Upkeep:
             return
         if self._state.owned[link.uid] or self._state.owned_slices[link.uid]:
             return  # the watch of what is left touches this link again
+        if self._state.is_written(link.uid):
+            raise NotGone(f"link {link.cluster}: something of it is being written still")
         await check_gone(self._outside.client, link)
         await remove_namespaces(self._outside.client, self._state, link)
         left = tuple(one for one in link.metadata.finalizers if one != FINALIZER)

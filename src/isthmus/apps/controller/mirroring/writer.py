@@ -7,6 +7,7 @@ from typing import assert_never
 
 from isthmus.apps.controller.mirroring.expected import GONE, Expected, Thing
 from isthmus.apps.controller.mirroring.state import State
+from isthmus.core.mirror import owner
 from isthmus.core.plan import plan
 from isthmus.kube.client import Client
 from isthmus.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound, Rejected
@@ -58,8 +59,9 @@ class Writer:
         if not writes:
             await asyncio.sleep(0)  # thousands of settled names must not hold up everybody else
         try:
-            for action in writes:
-                await self._carry_out(name, action)
+            with self._expected.during({owner(one.object.metadata) for one in writes}):
+                for action in writes:
+                    await self._carry_out(name, action)
         except BaseException as error:
             self._expected.failed(name)
             if isinstance(error, Rejected | Forbidden):

@@ -1,13 +1,17 @@
 """Our own workloads as the API shows them, reduced to what tells whether they run, and why not."""
 
+from datetime import datetime, timedelta
+
 from msgspec import field
 
 from isthmus.kube.resources import Resource
 from isthmus.model.objects import Condition, Metadata, Value
 from isthmus.model.reviews import AccessStatus, ResourceAttributes
+from isthmus.model.times import parsed
 
 # Why a container that will run in a moment waits.
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
+_LONG = timedelta(minutes=1)  # after which whoever runs should be ready
 
 
 class Container(Value, frozen=True, kw_only=True):
@@ -60,9 +64,9 @@ class Pod(Value, frozen=True, kw_only=True):
         ready = any(one.type == "Ready" and one.status == "True" for one in self.status.conditions)
         return ready and not leaving
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether the pod has tried to start, and could not; or cannot even try."""
+    def is_stuck(self, now: datetime) -> bool:
+        """Whether the pod has tried to start, and could not; or cannot even try; or runs since long
+        without getting ready."""
         if self.is_ready or self.metadata.deletion_timestamp is not None:
             return False
         waiting = [one.state.waiting for one in self.status.container_statuses]
@@ -73,7 +77,14 @@ class Pod(Value, frozen=True, kw_only=True):
                 one.type == "PodScheduled" and one.status == "False"
                 for one in self.status.conditions
             )
+            or (self.status.phase == "Running" and self._age(now) > _LONG)
         )
+
+    def _age(self, now: datetime) -> timedelta:
+        try:
+            return now - parsed(self.metadata.creation_timestamp or "")
+        except ValueError:
+            return timedelta()
 
     @property
     def trouble(self) -> str:

@@ -57,11 +57,11 @@ class Workload:
             (f"pod {one.metadata.name}: {one.trouble}" for one in self.pods if not one.is_ready), ""
         )
 
-    @property
-    def stuck(self) -> str:
+    def stuck(self, now: datetime) -> str:
         """Which pod will not come up by itself, and why; nothing if there is none."""
         return next(
-            (f"pod {one.metadata.name}: {one.trouble}" for one in self.pods if one.is_stuck), ""
+            (f"pod {one.metadata.name}: {one.trouble}" for one in self.pods if one.is_stuck(now)),
+            "",
         )
 
     def option(self, name: str) -> str:

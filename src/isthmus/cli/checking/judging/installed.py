@@ -109,8 +109,8 @@ def _runs(site: Site, workload: Workload) -> Check:
     wanted = len(workload.pods) if workload.wanted is None else workload.wanted
     count = f"{workload.ready} of {wanted} pods are ready"
     if workload.ready >= max(wanted, 1):
-        if workload.stuck:
-            return warned(INSTALLED, name, f"{count}, but {workload.stuck}", command)
+        if stuck := workload.stuck(site.now):
+            return warned(INSTALLED, name, f"{count}, but {stuck}", command)
         return passed(INSTALLED, name, count)
     detail = f"{count}; {workload.trouble}" if workload.trouble else count
     if workload.ready:

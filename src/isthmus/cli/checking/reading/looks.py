@@ -10,13 +10,13 @@ from isthmus.cli.checking.evidence.sites import Seen, Unseen
 from isthmus.install.parts import ADMIN
 from isthmus.kube import pods
 from isthmus.kube.client import Client
-from isthmus.kube.codec import UNREADABLE
 from isthmus.kube.errors import NotFound
 from isthmus.kube.requests import EVERYTHING, Selection
 from isthmus.kube.resources import Resource
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
 from isthmus.model.quoting import one_line
+from isthmus.model.wire import UNREADABLE
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from isthmus.cli.checking.checks import Check
 from isthmus.kube import kubeconfig
 from isthmus.kube.access import Access
 from isthmus.kube.client import Client
-from isthmus.kube.codec import UNREADABLE, decoder
+from isthmus.kube.codec import decoder
 from isthmus.kube.document import Place, parse
 from isthmus.kube.entries import read
 from isthmus.kube.errors import (
@@ -30,6 +30,7 @@ from isthmus.kube.transport import Request
 from isthmus.model.errors import IsthmusError, Permanent
 from isthmus.model.objects import Key, Value
 from isthmus.model.reviews import User
+from isthmus.model.wire import UNREADABLE
 from isthmus.runtime.clock import SystemClock
 
 OLDEST = (1, 30)

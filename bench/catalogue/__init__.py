@@ -1,0 +1,1 @@
+"""The catalogue measured: from one process through a real gateway to another."""

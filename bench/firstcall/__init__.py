@@ -1,0 +1,1 @@
+"""From `kubectl label` in one real cluster to the first good call in another."""

@@ -1,0 +1,53 @@
+"""A line for each goal, whatever was measured: what is missing is said, what is missed is named."""
+
+from bench import goals
+from bench.growth import Growth
+from bench.report import Report
+from bench.verdicts import Verdict
+
+
+def report(*verdicts: Verdict, growths: tuple[Growth, ...] = ()) -> Report:
+    return Report(head="", tables=(), verdicts=verdicts, growths=growths)
+
+
+def verdict(goal: str, *, met: bool) -> Verdict:
+    return Verdict(goal=goal, met=met, evidence="so it was")
+
+
+def line(lines: list[str], promise: str) -> str:
+    (found,) = (one for one in lines if promise in one)
+    return found
+
+
+def test_goals_that_nobody_has_measured_are_said_to_be_so() -> None:
+    lines = goals.judged({})
+    assert len(lines) == len(goals.GOALS) + 1
+    assert all(one.startswith("not measured: ") for one in lines)
+
+
+def test_a_goal_holds_if_all_that_is_about_it_holds() -> None:
+    small = verdict("100 exported Services from a cold start at ≥ 90%", met=True)
+    large = verdict("1,000 exported Services from a cold start at ≥ 90%", met=True)
+    found = line(goals.judged({"cold": report(small, large)}), "cold mirroring at")
+    assert found.startswith("met: ")
+
+
+def test_what_misses_a_goal_is_named_and_nothing_else() -> None:
+    small = verdict("100 exported Services from a cold start at ≥ 90%", met=False)
+    large = verdict("1,000 exported Services from a cold start at ≥ 90%", met=True)
+    found = line(goals.judged({"cold": report(small, large)}), "cold mirroring at")
+    assert found.startswith("MISSED: cold mirroring at ≥ 90 % of the floor's rate (1 of 2 hold; ")
+    assert "100 exported" in found
+    assert "1,000 exported" not in found
+
+
+def test_pods_and_links_are_not_taken_for_services() -> None:
+    pods = verdict("10 pods of one headless Service from a cold start at ≥ 90%", met=False)
+    found = line(goals.judged({"pods": report(pods)}), "cold mirroring at")
+    assert found.startswith("not measured: ")
+
+
+def test_growth_is_judged_over_all_parts() -> None:
+    points = ((10.0, 10.0), (100.0, 1000.0))
+    steep = Growth(what="memory", by="links", unit="MB", points=points)
+    assert goals.judged({"links": report(growths=(steep,))})[-1].startswith("MISSED: ")

@@ -1,0 +1,1 @@
+"""Histories that hypothesis makes up, beside a model of what must become of them."""
