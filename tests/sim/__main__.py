@@ -26,6 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200, help="how many schedules (200)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("--minutes", type=float, default=600, help="begin no more after that (600)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (all cores)")
     commands = parser.add_subparsers(dest="command")
     show = commands.add_parser("show", help="play one seed and print what happens")
@@ -47,13 +48,15 @@ def main() -> int:
             return _mutations(arguments.limit, arguments.only, arguments.workers)
         case _:
             seeds = range(arguments.first, arguments.first + arguments.seeds)
-            return _many(seeds, arguments.workers)
+            return _many(seeds, arguments.workers, arguments.minutes)
 
 
-def _many(seeds: range, workers: int) -> int:
+def _many(seeds: range, workers: int, minutes: float) -> int:
     began, total = time.monotonic(), Sum()
     for number, found in enumerate(many(seeds, workers), 1):
         total.add(found)
+        if time.monotonic() - began > 60 * minutes:
+            break
         if number % (500 // BATCH) == 0:
             passed = time.monotonic() - began
             _say(

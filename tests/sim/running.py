@@ -81,10 +81,13 @@ def played(told: Story, *, lines: bool = False) -> Outcome:
 
 
 def many(seeds: range, workers: int) -> Iterator[Sum]:
-    """Play all seeds, and yield sums as they come."""
+    """Play all seeds, and yield sums as they come; whoever has heard enough just stops."""
     batches = [seeds[at : at + BATCH] for at in range(0, len(seeds), BATCH)]
-    with ProcessPoolExecutor(workers, initializer=prepare) as pool:
+    pool = ProcessPoolExecutor(workers, initializer=prepare)
+    try:
         yield from pool.map(batch, batches)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def prepare() -> None:
