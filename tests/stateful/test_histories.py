@@ -27,7 +27,9 @@ T = TypeVar("T")
 
 MANY = int(os.environ.get("ISTHMUS_HISTORIES", "0"))
 # A Service may be called like a pod of another one, and two sets may have pods of one name.
-KEYS = st.builds(Name, st.sampled_from(["default", "shop"]), st.sampled_from(["db", "db-0", "web"]))
+KEYS = st.builds(
+    Name, st.sampled_from(["default", "default", "shop"]), st.sampled_from(["db", "db-0", "web"])
+)
 PODS = st.lists(
     st.builds(Pod, st.sampled_from(["db-0", "db-1", "web-0", ""]), st.booleans()),
     max_size=3,
@@ -44,6 +46,12 @@ TROUBLE = st.sampled_from(
     ["", "", "", "disconnected", "errors", "lost answers", "restarted", "killed", "targets away"]
 )
 CLUSTERS = st.sampled_from(TARGETS)
+MARKED = frozenset({"exported"})
+BEGINNING = (
+    ("west", Name("default", "db"), Export((80,), MARKED, True, (Pod("db-0"), Pod("db-1")))),
+    ("west", Name("default", "web"), Export((80,), MARKED, False, (Pod("web-0"),))),
+    ("north", Name("default", "web"), Export((81,), MARKED, False, (Pod("web-0"),))),
+)
 
 
 class Histories(RuleBasedStateMachine):
@@ -76,6 +84,9 @@ class Histories(RuleBasedStateMachine):
     @initialize(headless=st.booleans())
     def two_links(self, headless: bool) -> None:
         self.world = self.do(world())
+        for cluster, key, export in BEGINNING:  # something to quarrel about from the first step on
+            self.exports[cluster][key] = export
+            self.do(self.here.serve(cluster, key, export))
         for cluster in TARGETS:
             self.links[cluster] = self.do(self.here.link(cluster, "exported", headless=headless))
             self.do(asyncio.sleep(2))  # the age of links is told in seconds
