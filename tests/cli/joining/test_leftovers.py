@@ -79,7 +79,7 @@ def test_nothing_goes_that_is_anybody_elses(seen: Seen) -> None:
         assert annotations[LINK_UID] in ("link-west", "former")
         assert (
             annotations[LINK_UID] == "link-west"
-            or labels[CLUSTER] == "west"
+            or labels.get(CLUSTER) == "west"
             or any(
                 annotations[LINK_UID] == each.metadata.annotations.get(LINK_UID)
                 and each.metadata.labels.get(CLUSTER) == "west"
