@@ -286,8 +286,8 @@ async def test_a_server_that_recovers_between_two_questions_has_not_confirmed_an
         running.writes.clear()
         faults = west.cluster.faults
         # The list that asks for the loss, and the first that is asked whether it is true.
-        faults.add(effects.empty_list(), lists, times=2)
-        faults.add(effects.failing(410), watches, times=2)
+        faults.add(effects.empty_list(), lambda one: lists(one) and not watches(one), times=2)
+        faults.add(effects.failing(410), lambda one: lists(one) and watches(one), times=1)
         faults.disconnect()
         await asyncio.sleep(900)
         assert mirror_writes(running.writes) == []
