@@ -274,6 +274,20 @@ async def test_an_empty_list_deletes_nothing() -> None:
         assert await east.condition("DeletionHeld") == ("", "")
 
 
+async def test_a_server_that_recovers_between_two_questions_has_not_confirmed_anything() -> None:
+    east, west = await pair(*web(3))
+    async with controlling(east, [west]) as running:
+        await settled(east, mirrored(3))
+        running.writes.clear()
+        faults = west.cluster.faults
+        # The list that asks for the loss, and the first that is asked whether it is true.
+        faults.add(effects.empty_list(), lambda one: lists(one) and not watches(one), times=2)
+        faults.add(effects.failing(410), lambda one: lists(one) and watches(one), times=1)
+        faults.disconnect()
+        await asyncio.sleep(900)
+        assert mirror_writes(running.writes) == []
+
+
 async def test_a_true_mass_deletion_waits_for_a_second_list_and_then_happens() -> None:
     east, west = await pair(*web(20))
     async with controlling(east, [west]) as running:

@@ -13,6 +13,7 @@ from isthmus.kube.client import Client
 from isthmus.kube.codec import Page
 from isthmus.kube.errors import Expired, Forbidden, Garbled, Rejected, Throttled, Unreachable
 from isthmus.kube.exchange import Limits
+from isthmus.kube.pinned import IdentityChanged
 from isthmus.kube.reflect import Source, reflect
 from isthmus.kube.reflector import NAMED, Reflector, State
 from isthmus.kube.resources import SERVICES
@@ -514,3 +515,11 @@ async def test_an_object_that_has_become_unreadable_unseen_is_found_by_comparing
     )  # fmt: skip
     assert told.reflector.divergences == 1
     assert told.names == {"a", "b"}  # the last value that could be read
+
+
+def test_after_another_cluster_has_answered_everything_is_listed_anew() -> None:
+    reflector = Reflector[Service](Random(1))
+    reflector.listed(Page((SERVICE,), (), "7"), now=0.0)
+    assert isinstance(reflector.next(1.0), Watch)
+    reflector.failed(IdentityChanged("another UID"), now=2.0)
+    assert isinstance(reflector.next(60.0), List)

@@ -127,5 +127,7 @@ def hurt(scene: Scene, path: Path, name: str, times: int) -> None:
     path.faults.add(make(scene, path), matches, times)
     if deafens:
         scene.ledger.is_deaf = True
+    if name == "empty list" and path.where == "east" and times > 3:
+        scene.ledger.told_twice = True  # what two lists say is believed, by design
     if name in LIES:
         scene.ledger.was_lied_to = True

@@ -56,6 +56,7 @@ class Ledger:
     holder: str = ""  # of the source's lease
     is_deaf: bool = False  # whether events were kept from somebody
     was_lied_to: bool = False  # or wrong ones told
+    told_twice: bool = False  # whether lists of the source may have lied more than once
     froze: dict[str, float] = field(default_factory=dict)  # when a process last stood still
     egress: set[str] = field(default_factory=set)  # addresses that egress proxies ever had
     _sites: Mapping[str, Site] = field(default_factory=dict)
@@ -175,9 +176,10 @@ class Ledger:
         if after is None:
             self.blame("I2", f"{actor} deletes {event.key}, wanted since {since:.3f} s")
         elif event.key.resource == SLICES and _is_lit(before) and not _is_lit(after):
-            if any(one.get("hostname") for one in before["endpoints"]):
+            if self.told_twice or any(one.get("hostname") for one in before["endpoints"]):
                 return  # whether a pod can be called depends on its own mirror
             lit = self.truth.lit_since(before, name)
+            long = 0.0 if lit == 0 else DEAF if self.is_deaf else LEFT_ALONE
             if lit is not None and self.now() - lit >= long:
                 self.blame("I2", f"{actor} puts out {event.key}, ready since {lit:.3f} s")
 

@@ -26,6 +26,7 @@ from isthmus.kube.errors import (
     Unavailable,
     Unreachable,
 )
+from isthmus.kube.pinned import IdentityChanged
 from isthmus.kube.steps import Audit, List, Step, Stream, Wait, Watch
 from isthmus.kube.watch import Bookmark, Failed, Seen, WatchEvent
 from isthmus.model.errors import IsthmusError
@@ -252,6 +253,8 @@ class Reflector(Generic[T]):
         match error:
             case Expired() | Ahead() | Rejected() | NotFound():
                 return True
+            case IdentityChanged():
+                return True  # whichever cluster is accepted next, its versions may be others
             case Garbled():
                 return not session.progressed
             case Unreachable() | Throttled() | Unauthorized() | Forbidden():

@@ -42,12 +42,17 @@ async def look_twice(
 
 
 async def second_look(client: Client, link: Link, held: Held) -> bool:
-    """Tell whether the target, asked again, still says what is held for being hard to believe."""
-    services = await client.list(SERVICES, Selection(labels=link.spec.selector.query))
+    """Tell whether the target, asked again, still says what is held for being hard to believe.
+
+    All of its Services are listed, not only what the link selects: every cluster has at least the
+    Service of its own API, by which a target that exports nothing is told from a list that lacks
+    everything. Asked for separately, it could be told by a server that has recovered meanwhile.
+    """
+    services = await client.list(SERVICES, EVERYTHING)
     slices = await client.list(ENDPOINT_SLICES, Selection(labels=SERVICE_NAME))
     if services.bad or slices.bad:
         return False  # what cannot be read may be what is missing
-    if not services.objects and not await _lists_anything(client):
+    if not services.objects:
         return False
     if held.exports and not slices.objects:
         return False  # every cluster has at least the endpoints of its own API
@@ -62,12 +67,3 @@ def is_confirmed(held: Held, remote: Remote, link: Link) -> bool:
     digests = (remote.digest(key, link) for key in remote.keys)
     exports = passing((one for one in digests if isinstance(one, Export)), link)
     return held.is_confirmed(exports, link)
-
-
-async def _lists_anything(client: Client) -> bool:
-    """Tell a target that exports nothing from a server that lists nothing: every cluster has
-    at least the Service of its own API."""
-    async for page in client.pages(SERVICES, EVERYTHING, limit=1):
-        if page.objects:
-            return True
-    return False
