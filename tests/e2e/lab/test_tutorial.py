@@ -32,6 +32,7 @@ CLUSTERS = "1. "  # the chapter that makes clusters with Docker; the lab has mad
 LOOKS = re.compile(
     r"^kubectl .*\b(get|exec|run \w+ --rm)\b|^isthmus .*\b(stat|services|why|check)\b"
 )
+WARNS = re.compile("^‼", re.M)  # of something that is still to come: a proxy has two minutes for it
 QUIET = 4.0  # seconds without a change after which a look counts as settled
 
 
@@ -46,11 +47,11 @@ def tidy(bare: Stage) -> Iterator[Stage]:
 def typed(stage: Stage, step: Step) -> Ran:
     """Type a step; look again where the page promises something that is still to come."""
     looks = LOOKS.match(step.command) is not None
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + 2 * PATIENCE
     ran, since = stage.shell(step.command), time.monotonic()
     while looks and time.monotonic() < deadline:
         settled = bool(step.shown) or time.monotonic() - since > QUIET
-        if is_as_told(step, ran) and settled:
+        if is_as_told(step, ran) and settled and not WARNS.search(ran.output):
             break
         before, ran = ran, stage.shell(step.command)
         if masked(ran.output) != masked(before.output):
