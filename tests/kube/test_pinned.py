@@ -25,7 +25,7 @@ def pinned(script: Script, seen: list[str] | None = None) -> Client:
         if uid != WEST:
             raise IdentityChanged(f"{uid} is not {WEST}")
 
-    return Client(Pinned(script, check))
+    return Client(Pinned(script, check, moved=lambda: None))
 
 
 async def test_a_list_is_believed_if_the_cluster_is_the_right_one() -> None:
@@ -71,3 +71,18 @@ async def test_a_cluster_that_does_not_say_who_it_is_is_not_believed(
 ) -> None:
     with pytest.raises(error):
         await pinned(Script(answer, listing(7))).list(SERVICES)
+
+
+async def test_what_was_read_of_one_cluster_is_not_gone_on_with_in_another_that_may_be_read() -> (
+    None
+):
+    moves: list[str] = []
+    north = namespace("uid-of-north")
+    script = Script(namespace(WEST), listing(7), north, north, namespace(WEST), listing(8))
+    client = Client(Pinned(script, check=lambda _: None, moved=lambda: moves.append("moved")))
+    await client.list(SERVICES)
+    for _ in range(2):
+        with pytest.raises(IdentityChanged, match="all is to be read anew"):
+            await client.list(SERVICES)
+    assert moves == ["moved"]
+    assert (await client.list(SERVICES)).resource_version == "8"

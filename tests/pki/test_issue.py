@@ -60,10 +60,10 @@ def test_a_leaf_names_one_account_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "after, begin, end",
     [
-        pytest.param(DAY, DAY - LEEWAY, 2 * DAY, id="for a day"),
+        pytest.param(3 * DAY, 2 * DAY, 4 * DAY, id="for a day, and for the day before"),
         pytest.param(0 * DAY, -LEEWAY, DAY, id="never before the issuer"),
         pytest.param(-LEEWAY, -LEEWAY, DAY - LEEWAY, id="at the issuer's first moment"),
-        pytest.param(364.5 * DAY, 364.5 * DAY - LEEWAY, 365 * DAY, id="never beyond the issuer"),
+        pytest.param(364.5 * DAY, 363.5 * DAY, 365 * DAY, id="never beyond the issuer"),
     ],
 )
 def test_when_a_leaf_holds(after: timedelta, begin: timedelta, end: timedelta) -> None:

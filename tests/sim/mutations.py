@@ -31,12 +31,13 @@ from isthmus.kube.codec import Page, joined
 from isthmus.kube.election import Election
 from isthmus.kube.errors import AlreadyExists, Conflict, Expired, Forbidden
 from isthmus.kube.exchange import Exchange
+from isthmus.kube.pinned import Pinned
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.resources import SERVICES
 from isthmus.model import names
 from isthmus.model.actions import Delete
 from isthmus.model.objects import Key, Metadata, Namespace, Service
-from isthmus.pki import rotation
+from isthmus.pki import issue, rotation, shape
 from isthmus.runtime.backoff import Backoff
 from isthmus.runtime.cache import Listed
 from isthmus.runtime.workqueue import WorkQueue
@@ -415,6 +416,14 @@ def _edits_are_left() -> Iterable[Patch]:
     yield mirror, "repaired", lambda *_: None
 
 
+def _watched_on_elsewhere() -> Iterable[Patch]:
+    yield Pinned, "_meet", lambda self, uid: self._check(uid)
+
+
+def _leaves_begin_when_made() -> Iterable[Patch]:
+    yield issue, "BEFORE", shape.LEEWAY
+
+
 BUGS: dict[str, Bug] = {
     "403 treated as an empty list": _forbidden_is_empty,
     "no UID precondition on deletes": _no_precondition,
@@ -452,6 +461,8 @@ BUGS: dict[str, Bug] = {
     "one list of the egress is believed": _egress_believed_at_once,
     "conflict is success": _conflict_is_success,
     "user's edits are left": _edits_are_left,
+    "watch goes on in a rebuilt cluster": _watched_on_elsewhere,
+    "leaves begin when they are made": _leaves_begin_when_made,
 }
 
 

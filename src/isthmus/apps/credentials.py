@@ -32,10 +32,6 @@ class Credentials:
         return keys.key_pem(self.key)
 
     @property
-    def not_before(self) -> datetime:
-        return self.leaf.not_valid_before_utc
-
-    @property
     def not_after(self) -> datetime:
         return self.leaf.not_valid_after_utc
 

@@ -22,8 +22,9 @@ class Due:
 
 def due(made: Credentials, clock: Clock, random: Random) -> Due:
     """Choose when to replace ``made``: around two thirds of its life, not in step with others."""
-    when = renew_at(made.not_before, made.not_after, random.random())
-    left = (when - clock.utc()) / timedelta(seconds=1)
+    made_at = clock.utc()  # a leaf's own beginning lies long before
+    when = renew_at(made_at, made.not_after, random.random())
+    left = (when - made_at) / timedelta(seconds=1)
     return Due(when, clock.now() + left)
 
 

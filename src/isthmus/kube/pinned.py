@@ -4,6 +4,10 @@ An address can come to mean another cluster: a restored one, a rebuilt one, a wr
 load balancer. Everything it says would be well-formed, and acting on it would be a disaster. The
 UID of a cluster's kube-system namespace is its identity, so it is asked for, with the same
 credential and over the same connections, before each read.
+
+What was read of one cluster says nothing about another, even one that may take its place: a watch
+would go on from a version that means something else there. So a transport serves the first cluster
+that it was let read, and for another one somebody has to begin anew.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,21 +31,39 @@ class IdentityChanged(Transient):
 
 
 class Pinned:
-    """A transport that lets ``check`` refuse the cluster it reaches, by raising an error."""
+    """A transport that lets ``check`` refuse the cluster it reaches, by raising an error.
 
-    def __init__(self, inner: Transport, check: Callable[[str], None]) -> None:
+    If ``check`` lets another cluster pass than the first, ``moved`` is called, once.
+    """
+
+    def __init__(
+        self, inner: Transport, check: Callable[[str], None], moved: Callable[[], None]
+    ) -> None:
         self._inner = inner
         self._check = check
+        self._moved = moved
+        self._uid = ""  # of the cluster that was let pass
+        self._has_moved = False
 
     @asynccontextmanager
     async def send(self, request: Request) -> AsyncIterator[Response]:
         if _needs_identity(request):
-            self._check(await self._identity(request.headers))
+            self._meet(await self._identity(request.headers))
         async with self._inner.send(request) as response:
             yield response
 
     async def close(self) -> None:
         await self._inner.close()
+
+    def _meet(self, uid: str) -> None:
+        self._check(uid)
+        if self._uid in ("", uid):
+            self._uid = uid
+            return
+        if not self._has_moved:
+            self._has_moved = True
+            self._moved()
+        raise IdentityChanged(f"{self._uid} was read, and {uid} answers: all is to be read anew")
 
     async def _identity(self, headers: Mapping[str, str]) -> str:
         call = requests.get(NAMESPACES, KUBE_SYSTEM)

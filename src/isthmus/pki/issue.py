@@ -13,9 +13,12 @@ from isthmus.model.times import second_time
 from isthmus.pki import pem
 from isthmus.pki.facts import DAMAGED, facts
 from isthmus.pki.keys import Pair, is_our_curve
-from isthmus.pki.shape import LEEWAY, POD, CannotIssue, blank, leaf_usage
+from isthmus.pki.shape import POD, CannotIssue, blank, leaf_usage
 
 LIFETIME = timedelta(hours=24)
+# A leaf holds from long before it was made: one that was made by a clock which was ahead, and has
+# been set right, is good at once, also to a peer whose clock is behind. Its end keeps it short.
+BEFORE = LIFETIME
 LARGEST_CSR = 16 * 1024
 
 
@@ -42,7 +45,7 @@ def issue(
     return (
         blank(
             public_key,
-            max(now - LEEWAY, above.not_valid_before_utc),
+            max(now - BEFORE, above.not_valid_before_utc),
             min(now + LIFETIME, above.not_valid_after_utc),
         )
         # RFC 5280, 4.2.1.6: without a subject, the alternative name must be critical.

@@ -7,6 +7,6 @@ _EARLIEST = 0.6
 _SPREAD = 2 / 15
 
 
-def renew_at(not_before: datetime, not_after: datetime, jitter: float) -> datetime:
+def renew_at(made_at: datetime, not_after: datetime, jitter: float) -> datetime:
     """Return when to renew, ``jitter`` from 0 to 1 choosing a point around two thirds."""
-    return not_before + (not_after - not_before) * (_EARLIEST + _SPREAD * jitter)
+    return made_at + (not_after - made_at) * (_EARLIEST + _SPREAD * jitter)

@@ -83,6 +83,7 @@ class Keeper:
         self._not_before = clock.now()  # no attempt before, after one that failed
         self._reconsider = clock.now()  # no renewal before, because of what a controller says
         self._unheard = ""  # why it was not told what is in use
+        self._since = clock.utc()  # when what is in use was obtained
         self._said = 0.0  # at which share of the lifetime something was said last
 
     async def run(self) -> None:
@@ -182,6 +183,7 @@ class Keeper:
     def _use(self, own: Credentials) -> None:
         self._files.write_own(own)
         self.own = own
+        self._since = self._clock.utc()
         self._due = freshness.due(own, self._clock, self._random)
         self._retries.reset()
         self._said = 0.0
@@ -212,8 +214,7 @@ class Keeper:
         """Say, once for each, that a good part of the lifetime is over."""
         if self.own is None:
             return
-        begin, end = self.own.not_before, self.own.not_after
-        used = (self._clock.utc() - begin) / (end - begin)
+        used = (self._clock.utc() - self._since) / (self.own.not_after - self._since)
         for share, level in ((WARN, logging.WARNING), (ALARM, logging.ERROR), (1.0, logging.ERROR)):
             if self._said < share <= used:
                 self._said = share

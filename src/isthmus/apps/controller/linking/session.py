@@ -146,7 +146,7 @@ class Session:
         named = f"Secret {self._target.link.spec.credentials_secret}"
         policy = Policy(allow_loopback=self._config.allow_loopback)
         access = load(wanted.kubeconfig, named, policy)
-        transport = Pinned(self._outside.connect(access), self._identify)
+        transport = Pinned(self._outside.connect(access), self._identify, self._read_anew)
         return Client(
             transport, access.credentials, clock=self._outside.clock, random=self._outside.random
         )
@@ -209,10 +209,14 @@ class Session:
         except IsthmusError as error:
             log.info("no second opinion", extra={"link": link.cluster, "error": str(error)})
             return False
-        if not agreed and self._published is not None:
-            # One of the two lists is wrong; a new reading will tell which.
-            self._wanted.publish(self._published)
+        if not agreed:
+            self._read_anew()  # one of the two lists is wrong: this will tell which
         return agreed
+
+    def _read_anew(self) -> None:
+        """Begin a new reading of the same; the current one goes on until that is complete."""
+        if self._published is not None:
+            self._wanted.publish(self._published)
 
 
 def _live_or(error: IsthmusError | None, *, is_live: bool) -> Contact:
