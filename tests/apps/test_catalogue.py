@@ -347,6 +347,23 @@ async def test_a_rebuilt_target_is_not_believed_until_somebody_says_so() -> None
             await settled(east, ["other-west"], within=180)
 
 
+async def test_a_target_that_is_rebuilt_before_it_is_recorded_is_the_one_that_is_meant() -> None:
+    east, west, way = await source(), await target(*web(8)), Way()
+    await west.create(GRANTS, grant())
+    await east.create(LINKS, link())
+    rebuilt = await target(exported("other"), number=2)
+    await rebuilt.create(GRANTS, grant())
+    east.cluster.faults.add(effects.failing(500), lambda one: one.path.endswith("/status"))
+    async with controlling(east, catalogue=way):
+        async with offering(west, way):
+            await asyncio.sleep(30)
+            assert await east.mirrors() == []
+        async with offering(rebuilt, way, seed=11):
+            await asyncio.sleep(60)
+            east.cluster.faults.clear()
+            await settled(east, ["other-west"], within=120)
+
+
 async def test_a_target_keeps_its_mirrors_when_its_catalogue_takes_the_place_of_its_api() -> None:
     east, west, way = await source(), await target(*web(8)), Way()
     await west.create(GRANTS, grant())

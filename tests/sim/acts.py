@@ -591,6 +591,8 @@ async def heal(scene: Scene) -> None:
     for joint in scene.layout.joints:
         with suppress(IsthmusError):
             await _set_right(scene, joint)
+    with suppress(IsthmusError):
+        await bind_anew(scene)
     for slot in scene.slots.values():
         if slot.replica is None:
             scene.start(slot)
@@ -620,9 +622,14 @@ async def _set_right(scene: Scene, joint: Joint) -> None:
             await east.create(PLAIN_SECRETS, credentials(scene, joint))
         elif _is_bad(scene, joint, secret):
             await _exchange(scene, credentials(scene, joint))
-    link = await east.get(LINKS, target)
-    pinned = "" if link is None else (link.get("status") or {}).get("clusterUID", "")
-    if pinned and pinned != scene.sites[target].uid:
-        await east.client.merge_patch(
-            LINKS, Key("", target), {"status": {"clusterUID": ""}}, "status"
-        )
+
+
+async def bind_anew(scene: Scene) -> None:
+    """Let somebody see which links are bound to a cluster that was rebuilt, and say that it was."""
+    east = scene.user("east")
+    for joint in scene.layout.joints:
+        link = await east.get(LINKS, joint.target)
+        pinned = "" if link is None else (link.get("status") or {}).get("clusterUID", "")
+        if pinned and pinned != scene.sites[joint.target].uid:
+            free = {"status": {"clusterUID": ""}}
+            await east.client.merge_patch(LINKS, Key("", joint.target), free, "status")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from isthmus.model.wire import JsonObject
 from tests.sim import contract
+from tests.sim.acts import bind_anew
 from tests.sim.contract import FORBIDDEN_HERE, Claim, Name
 from tests.sim.layout import PORT
 from tests.sim.places import GRANTS, LINKS, NAMESPACES, SERVICES, SLICES
@@ -30,6 +31,7 @@ async def watch_it_end(scene: Scene, *, quiet: float) -> None:
         await asyncio.sleep(pause)
         now = scene.loop.time()
         found = list(problems(scene))
+        await bind_anew(scene)  # a cluster may have been met just before it was rebuilt
         settled_at = max(ledger.last_write, healed)
         if not found and now - settled_at >= quiet:
             return

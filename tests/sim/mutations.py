@@ -32,6 +32,7 @@ from isthmus.kube.election import Election
 from isthmus.kube.errors import AlreadyExists, Conflict, Expired, Forbidden
 from isthmus.kube.exchange import Exchange
 from isthmus.kube.pinned import Pinned
+from isthmus.kube.reflect import Source
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.resources import SERVICES
 from isthmus.model import names
@@ -39,7 +40,7 @@ from isthmus.model.actions import Delete
 from isthmus.model.objects import Key, Metadata, Namespace, Service
 from isthmus.pki import issue, rotation, shape
 from isthmus.runtime.backoff import Backoff
-from isthmus.runtime.cache import Listed
+from isthmus.runtime.cache import Gone, Listed
 from isthmus.runtime.workqueue import WorkQueue
 
 Patch: TypeAlias = tuple[object, str, object]
@@ -424,6 +425,27 @@ def _leaves_begin_when_made() -> Iterable[Patch]:
     yield issue, "BEFORE", shape.LEEWAY
 
 
+def _empty_lists_believed() -> Iterable[Patch]:
+    yield Source, "never_empty", property(lambda _: False, lambda *_: None)
+
+
+def _confirmed_piece_by_piece() -> Iterable[Patch]:
+    plain = Doubting._look_again
+
+    async def look_again(self: Doubting[Any]) -> None:
+        before, emit = dict(self._known), self._emit
+        told: list[Any] = []
+        self._emit = told.append
+        try:
+            await plain(self)
+        finally:
+            self._emit = emit
+        for key in sorted(before.keys() - self._known.keys()):
+            emit(Gone(key))
+
+    yield Doubting, "_look_again", look_again
+
+
 BUGS: dict[str, Bug] = {
     "403 treated as an empty list": _forbidden_is_empty,
     "no UID precondition on deletes": _no_precondition,
@@ -463,6 +485,8 @@ BUGS: dict[str, Bug] = {
     "user's edits are left": _edits_are_left,
     "watch goes on in a rebuilt cluster": _watched_on_elsewhere,
     "leaves begin when they are made": _leaves_begin_when_made,
+    "empty lists are believed": _empty_lists_believed,
+    "what is confirmed goes piece by piece": _confirmed_piece_by_piece,
 }
 
 

@@ -85,8 +85,8 @@ class Air:
                 await asyncio.sleep(self.network.weather.delay())
                 if self.network.silent.get(door.cluster, 0) != silences:
                     await asyncio.Event().wait()  # half open: nothing comes any more, not an end
-                gone = self.network.serving(door.cluster) is None or self.controller() is None
-                if gone or self.network.broken.get(door.cluster, 0) != breaks:
+                is_here = self.network.serving(door.cluster) is theirs and self.controller()
+                if not is_here or self.network.broken.get(door.cluster, 0) != breaks:
                     raise Unreachable(f"{door.cluster} has gone")
                 yield chunk
 

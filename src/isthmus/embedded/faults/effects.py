@@ -97,7 +97,14 @@ def listing(change: Callable[[JsonObject], None]) -> Effect:
 
 
 def empty_list() -> Effect:
-    return listing(lambda found: found.update(items=[]))
+    """Everything is missing in a list, which does not say that there is more."""
+
+    def change(found: JsonObject) -> None:
+        found["items"] = []
+        for name in ("continue", "remainingItemCount"):
+            found["metadata"].pop(name, None)
+
+    return listing(change)
 
 
 def null_items() -> Effect:

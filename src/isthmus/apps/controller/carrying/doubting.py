@@ -95,5 +95,10 @@ class Doubting(Generic[T]):
             self._doubt.set()
             raise
         found = {key_of(one): one for one in page.objects}
-        for key in sorted((asked_for & self._held) - {bad.key for bad in page.bad}):
-            self.fold(Put(found[key]) if key in found else Gone(key))
+        answered = (asked_for & self._held) - {bad.key for bad in page.bad}
+        self._held -= answered
+        for key in answered:
+            self._known.pop(key)
+        self._known |= {key: found[key] for key in answered & found.keys()}
+        # All at once: whoever sees that this cannot be true must not have acted upon half of it.
+        self._emit(Listed(tuple(self._known.values())))

@@ -17,11 +17,15 @@ class DuplicateTarget(Permanent):
 
 
 def identify(state: State, target: Target, cluster_uid: str) -> None:
-    """Refuse any cluster but the link's own; at the first contact, make it its own."""
+    """Refuse any cluster but the link's own; until one is recorded, it is the one that answers.
+
+    Nothing is mirrored before that, so that nothing can stand here for another one.
+    """
     target.answering = cluster_uid
     if cluster_uid == state.own_uid:
         raise LinkToSelf("the target is the cluster that this controller runs in")
-    if not target.pinned:
+    is_recorded = bool(target.link.status.cluster_uid)
+    if not target.pinned or (target.pinned != cluster_uid and not is_recorded):
         state.pin(target.uid, cluster_uid)
     if target.rival:
         raise duplicate(target)
