@@ -12,8 +12,8 @@ from types import FrameType
 
 from isthmus.cli.exits import INTERRUPTED
 
-# How much is made before what refers to itself is searched for. Hardly anything of ours does: with
-# Python's own 700 a sixth of a start, and a tenth of a controller's work, went into the search.
+# How much is made before what refers to itself is searched for. With Python's own 700 a sixth of a
+# start went into the search, and most commands end soon; a controller chooses its own measure.
 SELDOM = (50_000, 20, 100)
 
 

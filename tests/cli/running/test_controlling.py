@@ -1,0 +1,38 @@
+"""A controller that runs for long does not keep what has ended."""
+
+import subprocess
+import sys
+
+LINKS = """
+import gc
+from collections import deque
+
+from isthmus.__main__ import SELDOM
+from isthmus.cli.running.controlling import keep_tidy
+
+class Part:
+    there = 0
+
+    def __init__(self) -> None:
+        self.itself = self  # so that only a search finds it
+        Part.there += 1
+
+    def __del__(self) -> None:
+        Part.there -= 1
+
+gc.set_threshold(*SELDOM)
+keep_tidy()
+links = deque(maxlen=10)
+most = 0
+for _ in range(2000):
+    links.append([Part() for _ in range(460)])
+    most = max(most, Part.there)
+print(most // 460)
+"""
+
+
+def test_links_that_have_ended_are_not_kept_for_long() -> None:
+    """A restarted link leaves some 460 objects that hold each other: ten live at any time, and
+    two thousand come and go."""
+    done = subprocess.run([sys.executable, "-c", LINKS], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 120
