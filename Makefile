@@ -57,7 +57,7 @@ fuzz: $(READY) ## Look for inputs that a parser does not survive; TARGET=leaf fo
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/fuzz/requirements.lock
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGET)
 
-coverage: $(READY) ## Every error path of core, kube, catalogue, xds and pki must have been reached by a test
+coverage: $(READY) ## Every error path and branch of core, kube, catalogue, xds and pki must have been reached by a test
 	@$(BIN)/python -m tests.reached
 
 crash: $(READY) ## Kill controllers, rotations, install and unlink at every request, not only at every write

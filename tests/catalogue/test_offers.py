@@ -12,6 +12,7 @@ from isthmus.catalogue.offers import CHUNK, MOST_STREAMS, Offers, Stream
 from isthmus.catalogue.reader import Changed, Reader, Snapshot
 from isthmus.core.grant import Permit, permit
 from isthmus.core.offer import Offer
+from isthmus.model.exports import Refused
 from isthmus.model.grants import Grant, GrantSpec, To
 from isthmus.model.objects import Key, Metadata
 from tests.support.builders import export
@@ -81,6 +82,15 @@ async def test_a_follower_is_told_everything_and_then_what_changes() -> None:
     west.put(Key("shop", "web"), None)
     follower.listen()
     assert follower.known == {"db": "1"}
+
+
+async def test_a_follower_is_told_why_there_is_no_export() -> None:
+    west = offers()
+    why = Refused(namespace="shop", name="web", reason="NoPorts", message="it has no ports")
+    west.put(why.key, Offer(why, {"team": "a"}))
+    stream, reader = west.open("east"), Reader("west", "isthmus")
+    heard = list(reader.receive(line(stream.hello) + stream.take()))
+    assert heard == [HELLO, Snapshot({why.key: Offer(why, {"team": "a"})})]
 
 
 async def test_saying_the_same_again_is_no_news() -> None:

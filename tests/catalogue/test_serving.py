@@ -1,18 +1,21 @@
 """A catalogue from one controller to another, with real TLS between them."""
 
 import asyncio
+import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from itertools import count
 from random import Random
 
 import aiohttp
 import pytest
+from aiohttp import web
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.http_exceptions import BadStatusLine
 
 from isthmus.catalogue import dialing, serving
+from isthmus.catalogue.callers import HEADER
 from isthmus.catalogue.dialing import Dialer
 from isthmus.catalogue.errors import Forbidden, Garbled, Unavailable, Unreachable, Untrusted
 from isthmus.catalogue.following import Door, follow, snapshot
@@ -22,7 +25,8 @@ from isthmus.catalogue.reader import Changed, Heard, Reader, Snapshot
 from isthmus.core.offer import Offer
 from isthmus.model.errors import IsthmusError
 from isthmus.model.objects import Key
-from tests.catalogue.gateways import EAST, context, gateway, of
+from isthmus.xds.names import CATALOGUE_PATH
+from tests.catalogue.gateways import EAST, WEST, context, gateway, of
 from tests.catalogue.test_knocking import answering
 from tests.catalogue.test_offers import HELLO, offers, permitting, put
 from tests.support.builders import export
@@ -214,21 +218,62 @@ async def test_certificates_are_those_of_the_moment() -> None:
 
 
 async def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "PATIENCE", 0.3)
     west = offers()
     for number in range(2000):
         large = export(f"web-{number}", annotations={"notes": "x" * 8192})
         west.put(large.key, Offer(large, large.labels))
     async with gateway(west) as there:
         there.slow = True
-        async with asyncio.TaskGroup() as group:
-            reading = group.create_task(read(dialer(), there.door))
-            await eventually(lambda: west.streams == {"east": 1})
-            await eventually(lambda: west.streams == {})
-            reading.cancel()
+        with monkeypatch.context() as impatient:
+            impatient.setattr(serving, "PATIENCE", 0.3)
+            async with asyncio.TaskGroup() as group:
+                reading = group.create_task(read(dialer(), there.door))
+                await eventually(lambda: west.streams == {"east": 1})
+                await eventually(lambda: west.streams == {})
+                reading.cancel()
         there.slow = False
         _, found = await read(dialer(), there.door)
         assert len(found.offers) == 2000
+
+
+async def test_a_reader_whose_patience_and_connection_end_together_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    west, app = offers(), web.Application()
+    transports: list[asyncio.Transport] = []
+
+    def peer(request: web.Request) -> str:
+        assert request.transport is not None
+        transports.append(request.transport)
+        return WEST.gateway()
+
+    async def more_than_fits(*_: object) -> AsyncIterator[bytes]:
+        # The time ends in the next turn of the loop, and in the one after that the connection is
+        # lost, just before the reader's task hears of its time.
+        asyncio.get_running_loop().call_soon(transports[0].abort)
+        yield b"x" * (64 << 20)
+
+    monkeypatch.setattr(serving, "PATIENCE", 0)
+    monkeypatch.setattr(serving, "spoken", more_than_fits)
+    serving.mount(app, west, WEST, peer, Random(1))
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    with caplog.at_level(logging.INFO):
+        _, writer = await asyncio.open_connection(*runner.addresses[0])
+        caller = EAST.controller
+        asked = f"GET {CATALOGUE_PATH} HTTP/1.1\r\nHost: x\r\n{HEADER}: URI={caller}\r\n\r\n"
+        writer.write(asked.encode())
+        await eventually(lambda: "catalogue is no longer followed" in caplog.messages)
+    writer.transport.abort()
+    await runner.cleanup()
+    assert caplog.messages == [
+        "catalogue is followed",
+        "a reader of the catalogue is too slow",
+        "catalogue is no longer followed",
+    ]
+    assert west.streams == {}
 
 
 async def test_a_server_that_ends_lets_its_readers_go() -> None:

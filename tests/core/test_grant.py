@@ -136,6 +136,20 @@ def test_a_namespace_is_not_mistaken_for_another_that_starts_like_it() -> None:
             "selector",
             id="not in nothing would be everything",
         ),
+        pytest.param(
+            grant(
+                to=To(
+                    selector=Selector(
+                        match_expressions=(
+                            Requirement(key="a", operator="Exists"),
+                            Requirement(key="b", operator="Exists", values=("c",)),
+                        )
+                    )
+                )
+            ),
+            "selector: b Exists",
+            id="one of many that goes with no values has some",
+        ),
     ],
 )
 def test_a_malformed_grant_gives_nothing_and_is_told_why(malformed: Grant, words: str) -> None:

@@ -32,6 +32,8 @@ def probed(history: str, start: Health | None = None, threshold: int = 3) -> Hea
         pytest.param(True, "+---+-++", True, True, id="two in a row, that is"),
         pytest.param(False, "+", False, None, id="recorded death needs two as well"),
         pytest.param(False, "++", True, True, id="and then it is over"),
+        pytest.param(False, "--", False, None, id="recorded death is not proved by two failures"),
+        pytest.param(False, "---", False, False, id="but by as many as prove any"),
     ],
 )
 def test_health(before: bool, history: str, alive: bool, known: bool | None) -> None:

@@ -119,5 +119,11 @@ def test_claims_are_those_of_the_exports_that_are_there(
     for name in anew:
         assert name in claims.in_namespace(name.namespace)
     for one in LINKS:
+        own = {key: offered for (uid, key), offered in there.items() if uid == one.uid}
+        names = {name for offered in own.values() for name, _ in links.claims(offered, one)}
+        assert set(claims.of_link(one.uid)) == names
+        assert claims.exports_of(one.uid) <= own.keys()
+        assert {name for name in anew if claims.has(one.uid, name)} == names
+    for one in LINKS:
         claims.drop(one.uid)
     assert not claims.by_name

@@ -23,8 +23,9 @@ from isthmus.kube.errors import (
 )
 from isthmus.kube.exchange import Limits
 from isthmus.kube.requests import EVERYTHING
-from isthmus.kube.resources import NAMESPACES, SECRETS, SERVICES
+from isthmus.kube.resources import NAMESPACES, SECRETS, SERVICES, TOKEN_REVIEWS
 from isthmus.model.objects import Key, Metadata, Namespace, Secret
+from isthmus.model.reviews import TokenRequest, TokenRequestSpec, TokenReview, TokenReviewSpec
 from isthmus.runtime.clock import SystemClock
 from tests.support.scripted import (
     Breaks,
@@ -60,6 +61,23 @@ async def test_pages_are_joined() -> None:
     assert await names(script) == ["a", "b", "c"]
     assert script.asked == ["list", "list 1"]
     assert dict(script.requests[0].query)["limit"] == "500"
+
+
+async def test_a_question_comes_back_with_its_answer() -> None:
+    asked = TokenReview(spec=TokenReviewSpec(token="t"))
+    answer = {"kind": "TokenReview", "spec": {}, "status": {"authenticated": True}}
+    script = Script(says({"apiVersion": "authentication.k8s.io/v1"} | answer, 201))
+    answered = await client(script).review(TOKEN_REVIEWS, asked)
+    assert answered.status.authenticated
+    assert script.requests[0].path == "/apis/authentication.k8s.io/v1/tokenreviews"
+
+
+async def test_a_token_is_asked_for_at_its_account() -> None:
+    answer = {"kind": "TokenRequest", "spec": {}, "status": {"token": "t"}}
+    script = Script(says({"apiVersion": "authentication.k8s.io/v1"} | answer, 201))
+    answered = await client(script).request_token(WEB, TokenRequest(spec=TokenRequestSpec()))
+    assert answered.status.token == "t"
+    assert script.requests[0].path == "/api/v1/namespaces/shop/serviceaccounts/web/token"
 
 
 async def test_an_empty_page_with_a_token_is_not_the_end() -> None:

@@ -1,6 +1,7 @@
 """Elections on virtual time, over a lease store that is slow, fails and forgets to answer."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -386,3 +387,23 @@ async def test_a_lease_that_may_not_be_read_is_warned_of_and_tried_again(
     warned = [one for one in caplog.records if one.levelname == "WARNING"]
     assert len(warned) > 10
     assert vars(warned[0])["error"] == "you may not read leases"
+
+
+class Withdrawing(Line):
+    """Lets a candidate take the lease that nobody had, and afterwards not write it."""
+
+    async def replace(self, lease: Lease) -> Lease:
+        raise Forbidden(f"you may not write {lease.metadata.name}")
+
+
+async def test_a_lease_that_may_not_be_released_is_left_to_expire(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server, diary = Server(), Diary()
+    with caplog.at_level(logging.INFO):
+        leading = election(Withdrawing(server, Random(1)), "a", diary)
+        await leading.lead(diary.work("a", lasts=0.0))
+    told = [one for one in caplog.records if one.message == "lease not released"]
+    assert [vars(one)["error"] for one in told] == [f"you may not write {KEY.name}"]
+    assert server.lease is not None
+    assert server.lease.spec.holder_identity == "a"

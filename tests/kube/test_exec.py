@@ -372,6 +372,12 @@ async def test_a_program_that_is_none_comes_with_its_install_hint(tmp_path: Path
         await found.credentials.headers()
 
 
+async def test_arguments_that_no_program_can_be_given_are_named(tmp_path: Path) -> None:
+    found = access(tmp_path, "", args=["a\0b"], installHint="install it")
+    with pytest.raises(BadConfig, match=r"it cannot be run: a zero byte in its arguments; install"):
+        await found.credentials.headers()
+
+
 async def test_a_plugin_that_talks_to_a_person_and_hangs_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import gzip
+import socket
 import ssl
 from dataclasses import replace
 
@@ -308,6 +309,15 @@ async def test_a_server_that_speaks_plain_http_is_found_out() -> None:
         error = await failed(at(server.url.replace("http:", "https:")))
     assert isinstance(error, Garbled)
     assert "does not speak TLS" in str(error)
+
+
+async def test_a_system_without_some_options_of_sockets_is_no_hindrance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for option in ("TCP_KEEPIDLE", "TCP_USER_TIMEOUT"):
+        monkeypatch.delattr(socket, option, raising=False)
+    async with serving(is_well, context(GOOD)) as server:
+        assert await got(at(server.url)) == "web"
 
 
 async def test_nobody_there() -> None:

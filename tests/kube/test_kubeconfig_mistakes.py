@@ -192,6 +192,11 @@ def test_a_broken_document_is_named(tmp_path: Path, content: Json, problem: str)
             id="bad base64",
         ),
         pytest.param(
+            {"certificate-authority-data": "é" + CANARY},
+            "certificate-authority-data: not valid base64; paste the output of `base64 -w0 FILE`",
+            id="no letters of base64",
+        ),
+        pytest.param(
             {"certificate-authority-data": b64(CANARY.encode())},
             f"certificate-authority-data: {NO_CERTIFICATE}",
             id="not a certificate",

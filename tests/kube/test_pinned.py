@@ -73,6 +73,12 @@ async def test_a_cluster_that_does_not_say_who_it_is_is_not_believed(
         await pinned(Script(answer, listing(7))).list(SERVICES)
 
 
+async def test_who_is_done_closes_the_way_to_the_cluster() -> None:
+    script = Script(namespace(WEST), listing(7))
+    await Pinned(script, check=lambda _: None, moved=lambda: None).close()
+    assert script.is_closed
+
+
 async def test_what_was_read_of_one_cluster_is_not_gone_on_with_in_another_that_may_be_read() -> (
     None
 ):

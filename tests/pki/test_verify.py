@@ -3,12 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from isthmus.model.identities import Identity
 from isthmus.pki import bundle
 from isthmus.pki.anchor import mesh_domain_of
 from isthmus.pki.describe import describe
-from isthmus.pki.verify import Untrusted, identify, pod_of, verify
+from isthmus.pki.verify import Untrusted, identify, pod_of, read_leaf, verify
 from tests.pki.handshakes import handshake
 from tests.support.pki import (
     HOSTILE,
@@ -109,6 +110,29 @@ def test_a_certificate_that_nobody_can_read_is_described_as_such(what: str) -> N
     found = describe(unreadable(what), NOW)
     assert (found.role, found.names) == ("leaf", ())
     assert "it cannot be read: its extensions are" in "".join(found.problems)
+
+
+@pytest.mark.parametrize("form", [Encoding.PEM, Encoding.DER])
+def test_a_leaf_is_read_in_whatever_form_a_tls_library_shows_it(form: Encoding) -> None:
+    leaf = credentials(identity()).chain[0]
+    assert read_leaf(leaf.public_bytes(form)) == leaf
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"-----BEGIN CERTIFICATE-----\n", id="the beginning of PEM"),
+        pytest.param(
+            b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n", id="PEM of nothing"
+        ),
+        pytest.param(b"\x30\x00", id="DER of nothing"),
+        pytest.param(credentials(identity()).chain[0].public_bytes(Encoding.DER)[:-1], id="cut"),
+    ],
+)
+def test_a_leaf_that_cannot_be_read_proves_nobody(shown: bytes) -> None:
+    with pytest.raises(Untrusted, match="the leaf cannot be read"):
+        read_leaf(shown)
 
 
 def test_only_an_anchor_of_ours_says_of_which_mesh_it_is() -> None:

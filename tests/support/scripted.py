@@ -54,6 +54,7 @@ class Script:
     def __init__(self, *answers: Says | Breaks) -> None:
         self.requests: list[Request] = []
         self.times: list[float] = []  # when each of them came
+        self.is_closed = False
         self._answers = list(answers)
 
     @asynccontextmanager
@@ -68,6 +69,7 @@ class Script:
 
     async def close(self) -> None:
         self._answers.clear()
+        self.is_closed = True
 
     @property
     def asked(self) -> list[str]:

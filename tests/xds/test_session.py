@@ -287,6 +287,18 @@ def test_what_left_the_snapshot_is_still_there_for_a_cluster_that_was_sent_befor
     assert (SECRET, {"s": "1"}, ()) in stream.settle()
 
 
+def test_what_left_the_snapshot_is_still_there_when_the_cluster_has_been_acknowledged() -> None:
+    """Until it is warm, Envoy asks for no listener, and the cluster waits for what it asks for."""
+    comes = listener("80", "1", Reference(SCOPED_ROUTES, "*"))
+    session = Session()
+    session.publish(snapshot(cluster("web", "1", Reference(SECRET, "s")), entry(SECRET, "s", "1")))
+    (said,) = session.receive(Asked(type_url=CLUSTER))
+    session.publish(snapshot(comes))
+    session.receive(Asked(type_url=CLUSTER, nonce=said.nonce))
+    asked = session.receive(Asked(type_url=SECRET, subscribe=("s",)))
+    assert sent(asked) == [(SECRET, {"s": "1"}, ())]
+
+
 def test_a_newer_snapshot_replaces_what_still_waits() -> None:
     stream = Stream(cluster("web", "1"))
     for version in ("2", "3", "4"):
@@ -439,6 +451,32 @@ def test_what_two_snapshots_share_is_not_looked_at_again() -> None:
     after = Snapshot({**before.types, LISTENER: snapshot(listener("80", "2", WEB)).of(LISTENER)})
     stream.open += stream.session.publish(after)
     assert stream.settle() == [(LISTENER, {"80": "2"}, ())]
+
+
+def test_secrets_that_two_snapshots_share_stay_held() -> None:
+    needing = cluster("web", "1", Reference(SECRET, "s"))
+    stream = Stream(needing, entry(SECRET, "s", "1"))
+    stream.ask(SECRET, "s")
+    stream.settle()
+    before = snapshot(needing, entry(SECRET, "s", "1"))
+    stream.open += stream.session.publish(before)
+    stream.open += stream.session.publish(Snapshot({SECRET: before.of(SECRET)}))
+    assert stream.settle() == [(CLUSTER, {}, ("web",))]
+    assert stream.session.acknowledged(SECRET, "s") == "1"
+
+
+def test_what_a_proxy_has_but_does_not_ask_for_is_not_counted_as_held() -> None:
+    stream = Stream(entry(SECRET, "s", "1"), entry(SECRET, "t", "1"))
+    stream.settle()
+    stream.ask(SECRET, "s", versions={"s": "1", "t": "1"})
+    assert stream.settle() == []
+    assert stream.session.acknowledged(SECRET, "s") == "1"
+    assert stream.session.acknowledged(SECRET, "t") is None
+
+
+def test_a_listener_does_not_wait_for_routes_that_are_nowhere() -> None:
+    stream = Stream(listener("80", "1", Reference(ROUTES, "lost")))
+    assert (LISTENER, {"80": "1"}, ()) in stream.settle()
 
 
 def test_of_two_versions_that_were_refused_with_others_one_may_be_there_still() -> None:

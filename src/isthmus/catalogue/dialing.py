@@ -74,22 +74,21 @@ class Dialer:
     async def probe(self, door: Door, address: str) -> None:
         """Ask the gateway at ``address`` whether it is there; raise why not, or that another is."""
         where = f"{bracketed(address)}:{door.port}"
-        writer: asyncio.StreamWriter | None = None
         try:
             reader, writer = await asyncio.open_connection(address, door.port, ssl=self._context())
-            stranger = self._proven(writer.get_extra_info("peercert"), door.cluster, where)
-            if stranger is not None:
-                raise stranger
-            writer.write(KNOCK)
-            # A gateway that does not accept our certificate says so only now.
-            answer = await reader.readline()
+            try:
+                stranger = self._proven(writer.get_extra_info("peercert"), door.cluster, where)
+                if stranger is not None:
+                    raise stranger
+                writer.write(KNOCK)
+                # A gateway that does not accept our certificate says so only now.
+                answer = await reader.readline()
+            finally:
+                writer.transport.abort()
         except FOREIGN as error:
             raise translated(error, where) from None
         except ValueError:
             raise Garbled(f"{where}: the answer is not HTTP as we know it") from None
-        finally:
-            if writer is not None:
-                writer.transport.abort()
         if not answer:
             raise _hung_up(where)
         if answer.split()[1:2] != [b"200"]:

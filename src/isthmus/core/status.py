@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from isthmus.model.links import Link, LinkStatus, RefusedExport
 from isthmus.model.objects import Condition
@@ -108,6 +109,8 @@ def _connected(facts: Facts) -> _Verdict | None:
             return _Verdict("Connected", "True", "Connected", "the target is being watched")
         case False:
             return _Verdict("Connected", "False", facts.reason, facts.message)
+        case never:
+            assert_never(never)
 
 
 def _synced(facts: Facts) -> _Verdict | None:
@@ -128,6 +131,8 @@ def _gateway(facts: Facts) -> _Verdict | None:
             return _Verdict("GatewayAlive", "True", "ProbeSucceeded", "the gateway answers")
         case False:
             return _Verdict("GatewayAlive", "False", "ProbeFailed", facts.gateway_message)
+        case never:
+            assert_never(never)
 
 
 def _special(facts: Facts) -> Iterator[_Verdict]:

@@ -118,30 +118,23 @@ class Exchange:
     ) -> Response:
         request = replace(call.request, headers={**HEADERS, **call.request.headers, **credential})
         began = self._clock.now()
-        outcome = ""  # stays empty if we were cancelled, which is nobody's fault
         try:
             async with asyncio.timeout(self._limits.first_byte):
                 with _about(call):
                     response = await stack.enter_async_context(self._transport.send(request))
-                outcome = str(response.status)
                 self._note_time(response.headers)
-                if 200 <= response.status < 300 and not _is_html(response):
-                    return response
-                body = await _read(call, response, REFUSAL_BYTES)
+                is_good = 200 <= response.status < 300 and not _is_html(response)
+                body = b"" if is_good else await _read(call, response, REFUSAL_BYTES)
         except TimeoutError as error:
-            outcome = Unreachable.__name__
+            self._count(call, Unreachable.__name__, began)
             text = f"{call}: no answer within {self._limits.first_byte:g} s"
             raise Unreachable(text) from error
         except IsthmusError as error:
-            outcome = type(error).__name__
+            self._count(call, type(error).__name__, began)
             raise
-        finally:
-            if outcome:
-                self.answers[call.verb, call.resource.plural, outcome] += 1
-                if log.isEnabledFor(logging.DEBUG):  # far too many to write down for nobody
-                    took = round((self._clock.now() - began) * 1000, 1)
-                    extra = {"call": str(call), "outcome": outcome, "milliseconds": took}
-                    log.debug("asked", extra=extra)
+        self._count(call, str(response.status), began)
+        if is_good:
+            return response
         refused = failure(
             response.status,
             {name: _without(credential, value) for name, value in response.headers.items()},
@@ -153,6 +146,14 @@ class Exchange:
             self._pause = refused.retry_after
             self._pause_ends = max(self._pause_ends, self._clock.now() + refused.retry_after)
         raise refused
+
+    def _count(self, call: Call[T], outcome: str, began: float) -> None:
+        """Note how a request ended; one that we have given up ourselves is nobody's fault."""
+        self.answers[call.verb, call.resource.plural, outcome] += 1
+        if log.isEnabledFor(logging.DEBUG):  # far too many to write down for nobody
+            took = round((self._clock.now() - began) * 1000, 1)
+            extra = {"call": str(call), "outcome": outcome, "milliseconds": took}
+            log.debug("asked", extra=extra)
 
     async def _until_silent(self, call: Call[T], response: Response) -> AsyncGenerator[bytes]:
         chunks = response.chunks()

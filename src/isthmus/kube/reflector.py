@@ -302,6 +302,8 @@ class Reflector(Generic[T]):
                 self._known[seen.key] = obj
             case Gone():
                 self._known.pop(seen.key, None)
+            case never:
+                assert_never(never)
         self.unreadable.pop(seen.key, None)
         return seen.event
 

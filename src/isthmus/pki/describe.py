@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, assert_never
 
 from cryptography import x509
 from cryptography.x509.oid import NameOID
@@ -65,6 +65,8 @@ def _amiss(role: Role, found: Facts, certificate: x509.Certificate) -> list[str]
             return _amiss_in_issuer(found)
         case "leaf":
             return _amiss_in_leaf(found, certificate)
+        case never:
+            assert_never(never)
 
 
 def _amiss_in_issuer(found: Facts) -> list[str]:

@@ -177,8 +177,10 @@ class Session:
             if name in topic.names:
                 topic.absent.add(name)
         elif topic.wants(name):
+            # What it needs was claimed when it was sent, and is not let go for a moment between.
             topic.held[name] = Held(entry.version, entry.needs)
-            self._claim(type_url, entry.needs)
+        else:
+            self._release(type_url, entry.needs)
 
     def _refused(self, type_url: str, topic: Topic, flight: Flight, message: str) -> None:
         """Note a refusal of one resource; of several, find out which of them is meant."""
@@ -415,8 +417,8 @@ class Session:
         known = topic.held.get(name)
         topic.look(name, self._one(Reference(type_url, name)))
         if known is not None and known is not topic.held[name]:
-            self._release(type_url, known.needs)
             self._claim(type_url, topic.held[name].needs)
+            self._release(type_url, known.needs)
 
     def _claim(self, type_url: str, needs: frozenset[Reference] | None) -> None:
         if needs is None:

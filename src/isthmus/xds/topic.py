@@ -94,15 +94,11 @@ class Topic:
         self.pending[name] = None
 
     def uses(self, name: str) -> Iterator[frozenset[Reference] | None]:
-        """Yield what each version needs that the proxy may have of it."""
+        """Yield what each version needs that the proxy may have had before the last response."""
         if name in self.held:
             yield self.held[name].needs
         for one in self.doubted.get(name, ()):
             yield one.needs
-        if self.flight is not None:
-            entry = self.flight.entries.get(name)
-            if entry is not None:
-                yield entry.needs
 
 
 def apart(entries: Mapping[str, Entry | None], message: str) -> list[tuple[str, ...]]:
