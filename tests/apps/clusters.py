@@ -283,6 +283,7 @@ async def controlling(
     catalogue: Open = nowhere,
     knock: Knock = nobody_knocks,
     around: Callable[[Transport], Transport] = unchanged,
+    berths: int = 1000,
 ) -> AsyncIterator[Running]:
     """Run a controller in ``east`` that can reach ``targets`` by their names.
 
@@ -304,6 +305,7 @@ async def controlling(
         clock=clock,
         random=Random(seed),
         overrun=lambda: None,
+        berths=berths,
     )
     config = Config(
         cluster_name=east.name,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from isthmus.embedded.cluster import Cluster
 from isthmus.embedded.faults import effects
-from tests.apps.clusters import SERVICES, Place, controlling, exported, join, place, source
+from tests.apps.clusters import LINKS, SERVICES, Place, controlling, exported, join, place, source
 from tests.support.waiting import until
 
 GOOD, BAD, SERVICES_EACH = 40, 10, 3
@@ -97,3 +97,23 @@ async def converged_after(bad: int) -> float:
 async def test_forty_links_converge_beside_ten_bad_ones_as_fast_as_alone() -> None:
     alone = await converged_after(0)
     assert await converged_after(BAD) <= alone + 0.5
+
+
+async def test_of_more_links_than_there_are_files_for_the_oldest_are_read() -> None:
+    east = await source()
+    targets = [await target(number) for number in range(3)]
+    for one in targets:
+        await join(east, one)
+        await asyncio.sleep(1)  # so that each has an age of its own
+    async with controlling(east, targets, berths=2):
+        await until(east.mirrors, lambda found: len(found) == 2 * SERVICES_EACH, within=60)
+        await asyncio.sleep(60)
+        assert await east.condition("Connected", "west-2") == ("False", "NoFilesLeft")
+        assert await east.condition("Connected", "west-0") == ("True", "Connected")
+        await east.delete(LINKS, "west-0")
+        await until(
+            lambda: east.condition("Connected", "west-2"),
+            lambda found: found == ("True", "Connected"),
+            within=60,
+        )
+        await until(east.mirrors, lambda found: len(found) == 2 * SERVICES_EACH, within=60)

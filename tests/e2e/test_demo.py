@@ -28,6 +28,14 @@ PATIENCE = 120.0  # seconds for a demo to be ready
 MIRRORS = ("nginx-svc-west", "nginx-set-0-west", "nginx-set-4-west")
 
 
+@pytest.fixture(autouse=True)
+def closing_a_terminal_means_something() -> Iterator[None]:
+    """Whoever runs the tests under nohup would have the demo ignore it as well."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @dataclass(frozen=True, slots=True)
 class Demo:
     process: "subprocess.Popen[str]"

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 LINKS = """
 import gc
 from collections import deque
@@ -36,3 +38,22 @@ def test_links_that_have_ended_are_not_kept_for_long() -> None:
     two thousand come and go."""
     done = subprocess.run([sys.executable, "-c", LINKS], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 120
+
+
+@pytest.mark.parametrize(
+    "files, workers, expected",
+    [
+        pytest.param(64, 4, 5, id="few"),
+        pytest.param(1024, 16, 163, id="usual"),
+        pytest.param(40, 16, 1, id="fewer than we need ourselves"),
+    ],
+)
+def test_links_are_read_as_far_as_there_are_files_for_them(
+    files: int, workers: int, expected: int
+) -> None:
+    ask = f"from isthmus.cli.running.controlling import berths; print(berths({workers}))"
+    command = f'ulimit -Sn 30; ulimit -Hn {files}; exec "$0" -c "{ask}"'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) == expected

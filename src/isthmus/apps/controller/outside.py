@@ -79,6 +79,7 @@ class Outside:
     clock: Clock = field(default_factory=SystemClock)
     random: Random = field(default_factory=Random)
     overrun: Callable[[], None] = _end
+    berths: int = 100_000  # links that there are files for: connections are files, too
 
     def cluster_time(self) -> datetime:
         """Return the time by the API server's clock, which all who talk to it have in common."""

@@ -3,7 +3,9 @@
 import asyncio
 import gc
 import os
+import resource
 import signal
+import sys
 from pathlib import Path
 
 from isthmus.apps.controller import logs
@@ -20,6 +22,10 @@ from isthmus.runtime.clock import Clock, SystemClock
 # searches the older are, and all. Python's own 700 cost a controller a tenth of its work.
 SEARCH = (10_000, 2, 2)
 
+# Files, of which connections are most: our own watches, servers and logs, and one for each worker;
+# and for each link two watches of its target, one of its Secret, a probe, and those of a successor.
+OWN_FILES, LINK_FILES = 30, 6
+
 
 async def control(config: Config, file: str | None, context: str | None) -> None:
     """Run a controller until SIGTERM or Ctrl-C."""
@@ -33,7 +39,7 @@ async def control(config: Config, file: str | None, context: str | None) -> None
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     keep_tidy()
     try:
-        await run(config, Outside(client=client, clock=clock), stop)
+        await run(config, Outside(client=client, clock=clock, berths=berths(config.workers)), stop)
     finally:
         await client.close()
 
@@ -47,6 +53,15 @@ def keep_tidy() -> None:
     """
     gc.freeze()  # what is there by now lives as long as we do
     gc.set_threshold(*SEARCH)
+
+
+def berths(workers: int) -> int:
+    """Take as many files as we are allowed to, and return how many links they are enough for."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return sys.maxsize
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return max(1, (most - OWN_FILES - workers) // LINK_FILES)
 
 
 def _access(file: str | None, context: str | None, clock: Clock) -> Access:

@@ -1,7 +1,8 @@
 """One session for each link, and each in its own compartment.
 
 Nothing that a target does can reach the session of another: they share no connection, no limit
-and no waiting. Only a bug in our own code goes further, and ends the process.
+and no waiting. Only a bug in our own code goes further, and ends the process. What all of them do
+share is how many files a process may open, so no more links are read than there are files for.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from isthmus.apps.controller.linking.session import Session
 from isthmus.apps.controller.mirroring.prober import Prober
 from isthmus.apps.controller.mirroring.probes import Probes
 from isthmus.apps.controller.mirroring.state import State
-from isthmus.apps.controller.mirroring.target import Target
+from isthmus.apps.controller.mirroring.target import Contact, Target
 from isthmus.apps.controller.outside import Outside
 
 
@@ -62,8 +63,11 @@ class Sessions:
                 await self._changed.wait()
                 self._changed.clear()
                 self._end_unwanted()
-                for target in self._state.targets.values():
-                    self._attend(target, group.create_task)
+                for target in sorted(self._state.targets.values(), key=lambda one: one.age):
+                    if self._has_room(target):
+                        self._attend(target, group.create_task)
+                    else:
+                        self._state.meet(target.uid, _no_room(self._outside.berths))
 
     def _returned(self, cluster: str) -> None:
         """Take in that a gateway answers again. Only a catalogue is read by way of it."""
@@ -83,6 +87,14 @@ class Sessions:
                 self.probes.forget(probing.cluster)
                 probing.task.cancel()
 
+    def _has_room(self, target: Target) -> bool:
+        """Tell whether a link can be read; who is there already stays, and the oldest come first.
+
+        What ends is only cleaned up after, which needs nothing of its target.
+        """
+        is_there = target.uid in self._running or target.is_ending
+        return is_there or len(self._running) < self._outside.berths
+
     def _attend(self, target: Target, start: Callable[..., asyncio.Task[None]]) -> None:
         cluster = target.link.cluster
         if target.uid not in self._probing:
@@ -97,6 +109,14 @@ class Sessions:
             session = reads(target.uid, self._state, self._outside, self._config)
             task = start(session.run(), name=f"link {cluster}")
             self._running[target.uid] = Running(session, task, _way(target))
+
+
+def _no_room(berths: int) -> Contact:
+    message = (
+        f"this controller may open files for {berths} links only, and older ones have taken them; "
+        "raise its limit of open files (ulimit -n)"
+    )
+    return Contact(False, "NoFilesLeft", message)
 
 
 def _way(target: Target) -> tuple[str, str]:

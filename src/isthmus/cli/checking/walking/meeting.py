@@ -20,6 +20,7 @@ _AMISS = {
     "WrongCluster": "a Link has the name of its target, and both are of one mesh",
     "BadCredentials": "put a kubeconfig that can be used into the Link's Secret",
     "CredentialsMissing": "create the Secret that the Link's credentialsSecret names",
+    "NoFilesLeft": "raise the controller's limit of open files (ulimit -n)",
     "Unauthorized": "put a fresh token into the Link's Secret",
 }
 
