@@ -93,6 +93,7 @@ def many(seeds: range, workers: int) -> Iterator[Sum]:
 def prepare() -> None:
     """Get a process ready: clusters are built once, and what is imported is no garbage."""
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    logging.getLogger("isthmus").addHandler(logging.NullHandler())  # what ends late is not heard
     build()
     gc.collect()
     gc.freeze()
