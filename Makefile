@@ -95,5 +95,5 @@ lock: $(READY) ## Choose the newest allowed dependencies and write all lock file
 		--custom-compile-command "make lock" tests/fuzz/requirements.in -o tests/fuzz/requirements.lock
 
 clean: ## Remove everything that make created here (the cache of built binaries stays)
-	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage.reached*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

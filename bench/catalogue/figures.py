@@ -37,7 +37,7 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
     single: tuple[float, ...]  # seconds from one change to its being known
     single_bytes: float  # of one change
     burst: int  # changes at once
-    burst_wall: float
+    burst_wall: float  # seconds from the making of the first until the last is known
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,7 +102,8 @@ async def measure(exports: int, there: There) -> Followed:
             single_bytes = (counted.bytes - snapshot_bytes) / SINGLES
             burst = min(BURST, exports)
             there.ask(f"burst {burst}")
-            ages = [await _age(heard) for _ in range(burst)]
+            first = min([await _made(heard) for _ in range(burst)])
+            burst_wall = time.monotonic() - first
     return Followed(
         exports=exports,
         digest=reach.digest,
@@ -116,8 +117,7 @@ async def measure(exports: int, there: There) -> Followed:
         single=tuple(single),
         single_bytes=single_bytes,
         burst=burst,
-        # From the making of the first: all are made one after the other, and read as they come.
-        burst_wall=max(ages),
+        burst_wall=burst_wall,
     )
 
 
@@ -133,12 +133,18 @@ async def _bare(dialer: Dialer, door: Door) -> float:
 
 
 async def _age(heard: AsyncGenerator[Heard, None]) -> float:
-    """Return how long ago the next change was made: it says so itself, by this machine's clock."""
+    """Return how long ago the next change was made."""
+    made = await _made(heard)
+    return time.monotonic() - made
+
+
+async def _made(heard: AsyncGenerator[Heard, None]) -> float:
+    """Return when the next change was made: it says so itself, by this machine's clock."""
     async for one in heard:
         if isinstance(one, Alive):
             continue
         if isinstance(one, Changed) and one.offer and isinstance(one.offer.said, Export):
-            return (time.monotonic_ns() - int(one.offer.said.version)) / 1e9
+            return int(one.offer.said.version) / 1e9
         raise Failed(f"something else was heard than a change: {type(one).__name__}")
     raise Failed("the catalogue broke off")
 

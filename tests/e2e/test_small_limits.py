@@ -99,6 +99,12 @@ async def test_links_that_find_no_file_to_open_wait_and_the_others_go_on(tmp_pat
             await until(two.east.mirrors, lambda found: found == ["web-west"], within=STARTING)
             for number in range(MANY):
                 await two.link(f"dead-{number}")
+            last = f"dead-{MANY - 1}"
+            await until(
+                lambda: two.east.condition("Connected", last),
+                lambda found: found == ("False", "NoFilesLeft"),
+                within=STARTING,
+            )
             await two.west.create(SERVICES, exported("late"))
             wanted = ["late-west", "web-west"]
             await until(two.east.mirrors, lambda found: found == wanted, within=STARTING)

@@ -69,10 +69,11 @@ def _many(seeds: range, workers: int, minutes: float) -> int:
     for failure in total.failures[SHOWN:]:
         _say(f"seed {failure.seed}: {failure.wrong.splitlines()[0]}")
     _say("faults injected: " + ", ".join(f"{n} {c}" for n, c in sorted(total.injected.items())))
-    reachable = len(total.injected) * len(states.every())
+    # Rotations and reflectors have faults of their own, and no controller that they could meet.
+    faults = len({fault for fault, _ in total.pairs})
     _say(
         f"coverage: {len(total.pairs)} pairs of a fault and a controller's state, "
-        f"of {len(total.injected)} x {len(states.every())} = {reachable}"
+        f"of {faults} x {len(states.every())} = {faults * len(states.every())}"
     )
     passed = time.monotonic() - began
     _say(f"{total.seconds / 3600:.0f} hours of virtual time, {total.writes} writes")

@@ -335,6 +335,7 @@ async def forbid(scene: Scene, step: Step) -> None:
         return
     if leader not in {one.process for one in scene.paths("east", step.where)}:
         return
+    could_tell = _can_tell(scene, leader)
     rules = []
     for path in scene.paths("east", step.where):
         if path.cut is not None or path.is_refused:
@@ -344,12 +345,24 @@ async def forbid(scene: Scene, step: Step) -> None:
     scene.sites[step.where].cluster.store.disconnect()
     await asyncio.sleep(40)
     told = _told(scene, step.where, "Connected")
-    # What it said before may be all that could be written, if writes have trouble as well.
-    right = ((), ("False", "Forbidden"), ("True", "Connected"))
-    if scene.ledger.holder == leader and told not in right:
+    is_due = could_tell and _can_tell(scene, leader)
+    if is_due and told not in ((), ("False", "Forbidden")):
         scene.ledger.blame("L3", f"nothing may be listed, and link {step.where} says {told}")
     for rule in rules:
         rule.times = 0
+
+
+def _can_tell(scene: Scene, process: str) -> bool:
+    """Tell whether a process leads, as far as it knows itself, and can write what it finds: who
+    has stood still, or whose lease or writes have trouble, says nothing, and not for want of
+    noticing."""
+    return not scene.loop.is_paused(process) and any(
+        one.replica.process == process
+        and one.replica.controller.election.still_leading()
+        and not one.replica.paths[0].is_troubled
+        for one in scene.slots.values()
+        if one.replica is not None
+    )
 
 
 def _told(scene: Scene, link: str, kind: str) -> tuple[str, ...]:

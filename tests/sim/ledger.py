@@ -19,7 +19,7 @@ from isthmus.model.wire import JsonObject
 from tests.sim import contract
 from tests.sim.contract import Name
 from tests.sim.loop import PROCESS
-from tests.sim.paths import ACTOR, SENT, WRITES
+from tests.sim.paths import ACTOR, LED, WRITES
 from tests.sim.places import GRANTS, LEASES, LINKS, NAMESPACES, SERVICES, SLICES, Site
 from tests.sim.truth import Truth, terminating
 
@@ -88,7 +88,7 @@ class Ledger:
 
     def sent(self, process: str, where: str, request: Request) -> None:
         """A request leaves a process."""
-        SENT.set((self.now(), self.holder))
+        LED.set(self.holder)
         if request.method not in WRITES or "/leases" in request.path:
             return
         if self.lines is not None and process != "user":
@@ -212,7 +212,7 @@ class Ledger:
 
     def _one_writer(self, actor: str, event: Event) -> None:
         """I7: nobody writes but who leads, or led when it was sent."""
-        if actor == self.holder or SENT.get()[1] == actor:
+        if actor == self.holder or LED.get() == actor:
             return
         if self.now() - self.froze.get(actor, -STALE_HANDS) < STALE_HANDS:
             return

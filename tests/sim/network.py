@@ -34,11 +34,10 @@ class Air:
 
     network: Network
     controller: Callable[[], Controller | None]  # of the process itself; None when it is gone
-    is_cut: bool = False
 
     async def resolve(self, host: str) -> tuple[str, ...]:
         await asyncio.sleep(self.network.weather.delay())
-        if self.is_cut or host not in self.network.names:
+        if host not in self.network.names:
             raise OSError("name not known")
         return self.network.names[host]
 
@@ -57,7 +56,7 @@ class Air:
 
     def _answering(self, address: str) -> str | None:
         found = self.network.listening.get(address)
-        return None if self.is_cut or found in self.network.dead else found
+        return None if found in self.network.dead else found
 
     @asynccontextmanager
     async def open(self, door: Door) -> AsyncIterator[Chunks]:

@@ -22,8 +22,8 @@ from tests.sim.places import Site
 
 # Who does what is done now: a process, a user, or nobody in particular.
 ACTOR: ContextVar[str] = ContextVar("actor", default="")
-# When the request was sent that is being carried out, and who led at that moment.
-SENT: ContextVar[tuple[float, str]] = ContextVar("sent", default=(0.0, ""))
+# Who led when the request was sent that is being carried out.
+LED: ContextVar[str] = ContextVar("led", default="")
 
 _WHO = "authorization"
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -66,6 +66,12 @@ class Path:
     def break_off(self) -> None:
         """Let the line be dead: what is sent does not arrive, and nobody says so."""
         self.cut = self.cut or asyncio.Event()
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether anything is, or is yet to be, wrong with it."""
+        waiting = any(rule.times != 0 for rule in self.faults._rules)
+        return waiting or self.is_refused or self.cut is not None
 
     def heal(self) -> None:
         self.is_refused = False

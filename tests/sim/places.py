@@ -3,7 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from random import Random
 
@@ -29,7 +29,6 @@ class Site:
 
     def __init__(self, name: str, incarnation: int) -> None:
         self.name = name
-        self.ahead = 0.0  # seconds by which its clock is wrong
         self.observe: Callable[[Event | None], None] = lambda _: None
         self._dice = Random(f"{name} {incarnation}")
         with asyncio.Runner(loop_factory=VirtualLoop) as runner:
@@ -46,7 +45,6 @@ class Site:
     def set_back(self, seed: str) -> None:
         """Be fresh again, with dice of its own."""
         self.observe = lambda _: None
-        self.ahead = 0.0
         self._dice.seed(f"{seed} {self.name}")
         self.cluster.store.restore(self._template)
 
@@ -60,15 +58,12 @@ class Site:
     def note(self, event: Event) -> None:
         self.observe(event)
 
-    def _wall(self) -> datetime:
-        return VirtualClock().utc() + timedelta(seconds=self.ahead)
-
     async def _built(self) -> Cluster:
         made = Cluster(
             self.name,
             domain=f"{self.name}.cluster.local",
             service_range=f"10.{96 + _NUMBERS[self.name]}.0.0/16",
-            wall=self._wall,
+            wall=VirtualClock().utc,
             random=self._dice,
         )
         here = Place(self.name, Client(made.transport(), clock=VirtualClock()))

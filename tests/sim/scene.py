@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -270,4 +269,3 @@ class _Calm(Weather):
 
 
 _CALM = _Calm(Random(0))
-Doing = Callable[[Scene], Awaitable[None]]

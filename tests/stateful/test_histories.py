@@ -218,11 +218,13 @@ class Histories(RuleBasedStateMachine):
         wanted, refused = expected(source, self.before)
 
         def is_right(found: Mirrors, why: Refusals) -> bool:
-            return found == wanted and _told(why) == _told(refused)
+            return found == wanted and why <= refused and _told(why) == _told(refused)
 
         self.do(self.here.settled(is_right, self.links.keys()))
         assert self.do(self.here.mirrors()) == wanted
-        assert _told(self.do(self.here.refusals())) == _told(refused)
+        told = self.do(self.here.refusals())
+        assert told <= refused  # for a reason that it has
+        assert _told(told) == _told(refused)
         assert self.do(self.here.strays()) == set()
         assert strangers(self.here.east) == theirs
         self.before = wanted
