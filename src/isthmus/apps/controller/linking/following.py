@@ -57,7 +57,6 @@ class Following:
         self._outside = outside
         self._config = config
         self._remote = Catalogued()
-        self._is_adopted = False
         self._followed: tuple[str, Gateway] | None = None  # what the connection leads to
         self._connection: asyncio.Timeout | None = None
         self._since = outside.clock.now()
@@ -164,8 +163,11 @@ class Following:
         if self._is_adopted:
             self._state.exported(self._uid, self._remote, keys, lane)
         else:
-            self._is_adopted = True
             self._state.adopt(self._uid, self._remote)
+
+    @property
+    def _is_adopted(self) -> bool:
+        return self._target.remote is self._remote
 
     def _door(self) -> Door:
         target = self._target

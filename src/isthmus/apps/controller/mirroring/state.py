@@ -183,8 +183,11 @@ class State:
             self._touched(uid)
 
     def pin(self, uid: str, cluster_uid: str) -> None:
+        """Let a target be this cluster. What was read of another one says nothing about it."""
         target = self.targets.get(uid)
         if target is not None:
+            if target.pinned not in ("", cluster_uid):
+                target.remote = None
             target.pinned = cluster_uid
             self._find_rivals()
             self._changed(target)
