@@ -100,8 +100,7 @@ class Following:
                 self._fail(error)
             if clock.now() - began >= HEALTHY:
                 retries.reset()
-            pause = retries.failed()
-            await self._rest(self._until_granted() if self._is_denied else pause)
+            await self._rest(self._until_granted() if self._is_denied else retries.failed())
 
     def _until_granted(self) -> float:
         return self._outside.random.uniform(LONGEST_DENIAL / 2, LONGEST_DENIAL)
