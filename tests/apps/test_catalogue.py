@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
+
 from isthmus.apps.controller.linking.following import LONGEST_DENIAL
 from isthmus.apps.controller.mirroring.prober import JITTER, PERIOD
 from isthmus.apps.controller.run import Controller
@@ -192,6 +194,24 @@ async def test_a_grant_that_is_back_lets_the_catalogue_be_followed_within_second
                 lambda found: found == ("True", "Connected"),
                 within=5,
             )
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_to_be_refused_for_long_makes_nobody_wait_longer_for_a_gateway_that_is_away(
+    seed: int,
+) -> None:
+    """A gateway that refuses is there: that it has done so often says nothing about its absence."""
+    east, west, way = await source(), await target(*web(1)), Way()
+    await east.create(LINKS, link())
+    async with offering(west, way), controlling(east, catalogue=way, seed=seed):
+        await asyncio.sleep(QUARTER)
+        assert await east.condition("Connected") == ("False", "Forbidden")
+        gateway = way.controllers.pop(west.name)
+        await west.create(GRANTS, grant())
+        await asyncio.sleep(LONGEST_DENIAL + 1)
+        way.controllers[west.name] = gateway
+        await asyncio.sleep(10)
+        assert way.opened == 1
 
 
 async def test_grants_are_told_whether_they_are_understood() -> None:

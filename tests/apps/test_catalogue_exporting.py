@@ -45,6 +45,8 @@ API = replace(
     ),
 )
 
+HEADLESS = ServiceSpec(cluster_ip="None", selector={"app": "db"}, ports=(ServicePort(port=80),))
+
 
 def slice_(
     name: str, *addresses: str, namespace: str = "shop", port: str = "", number: int = 8080
@@ -160,13 +162,24 @@ def test_a_headless_service_is_offered_once_its_pods_are_known() -> None:
     """Its slice is marked a moment after the Service is: until then it seems to have no pods, and
     its mirror would be of another shape. A slice that goes away later changes no shape."""
     west = West()
-    spec = ServiceSpec(cluster_ip="None", selector={"app": "db"}, ports=(ServicePort(port=80),))
-    west.exporting.fold_services(Put(service("db", labels=EXPORT_LABEL, spec=spec)))
+    west.exporting.fold_services(Put(service("db", labels=EXPORT_LABEL, spec=HEADLESS)))
     assert DB not in west.exporting.offers
     west.exporting.fold_marked(Put(slice_("db")))
     assert DB in west.exporting.offers
     west.exporting.fold_marked(Gone(Key("shop", "db-1")))
     assert DB in west.exporting.offers
+
+
+def test_a_headless_service_that_was_there_before_us_is_not_withdrawn_for_want_of_slices() -> None:
+    """Whoever follows the catalogue knows it from the controller before this one: left out, it
+    would be taken for deleted, and with it its mirror, because of one list without slices."""
+    exporting = Exporting(Config(cluster_name="west", admin_port=None), lambda: "uid")
+    exporting.fold_grants(Listed((grant(),)))
+    exporting.fold_ours(Listed((OURS,)))
+    exporting.fold_marked(Listed(()))
+    exporting.fold_loose(Listed((API_SLICE,)))
+    exporting.fold_services(Listed((API, service("db", labels=EXPORT_LABEL, spec=HEADLESS))))
+    assert DB in exporting.offers
 
 
 def test_what_changes_nothing_is_no_news() -> None:

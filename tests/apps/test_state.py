@@ -502,3 +502,21 @@ def test_a_replica_that_learns_of_a_new_pin_from_the_status_claims_again() -> No
     assert not one.state.claims.by_name
     link_put(known)(one)
     assert set(one.state.claims.by_name) == claimed
+
+
+def test_what_was_read_of_one_cluster_is_not_mirrored_for_the_one_that_took_its_place() -> None:
+    """Until one is recorded, whichever answers is meant; a reading of it may take a while."""
+    one = Controller()
+    began(one, ())
+    made = builders.link("west")
+    made = replace(made, metadata=replace(made.metadata, finalizers=(names.FINALIZER,)))
+    one.state.fold_links(Put(made))
+    spec = ServiceSpec(cluster_ip="10.97.0.1", ports=PORTS)
+    one.state.pin(made.uid, "first")
+    adopted("west", [builders.service("web", labels=EXPORT_LABEL, spec=spec)], [])(one)
+    one.state.pin(made.uid, "second")
+    one.state.fold_links(Put(replace(made, status=LinkStatus(cluster_uid="second"))))
+    assert one.state.targets[made.uid].is_armed
+    assert dict(one.state.claims.by_name) == {}
+    adopted("west", [builders.service("db", labels=EXPORT_LABEL, spec=spec)], [])(one)
+    assert set(one.state.claims.by_name) == {Key("shop", "db-west")}

@@ -69,6 +69,10 @@ def rolling(age: timedelta = timedelta(seconds=5), **status: object) -> Census:
     return at(workloads={**{name: worlds.workload(name) for name in ROLES}, GATEWAY: gateway})
 
 
+def unready(since: timedelta) -> Condition:
+    return Condition(type="Ready", status="False", last_transition_time=second_time(AT - since))
+
+
 def waiting(reason: str, message: str = "") -> tuple[ContainerStatus, ...]:
     return (ContainerStatus(state=State(waiting=Waiting(reason=reason, message=message))),)
 
@@ -108,6 +112,16 @@ def waiting(reason: str, message: str = "") -> tuple[ContainerStatus, ...]:
             rolling(timedelta(minutes=2), phase="Pending"), "", id="it waits for its image"
         ),
         pytest.param(rolling(), "", id="it is about to be ready"),
+        pytest.param(
+            rolling(timedelta(hours=2), conditions=(unready(timedelta(seconds=5)),)),
+            "",
+            id="it was ready until a moment ago",
+        ),
+        pytest.param(
+            rolling(timedelta(hours=2), conditions=(unready(timedelta(minutes=2)),)),
+            "pod gateway-1: runs, but is not ready",
+            id="it was ready until long ago",
+        ),
     ],
 )
 def test_a_rollout_that_is_stuck_shows_although_the_last_pods_still_serve(

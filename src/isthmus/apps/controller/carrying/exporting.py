@@ -160,7 +160,7 @@ class Exporting:
         """Decide about one Service; tell whether the gateway serves it differently by that."""
         service = self._services.objects.get(key)
         slices = tuple(self._slices_of(key))
-        if service is not None and key not in self.offers and is_awaited(service, slices):
+        if service is not None and self._is_new(key) and is_awaited(service, slices):
             return False  # the watch of slices brings it back
         found = None if service is None else offer(service, slices)
         self.offers.put(key, found)
@@ -174,6 +174,11 @@ class Exporting:
         if served:
             self._inbound[key] = served
         return True
+
+    def _is_new(self, key: Key) -> bool:
+        """Tell whether a Service has come while we were looking. One that was there before us was
+        offered by somebody else, and is not withdrawn because our first list lacks its slices."""
+        return self.ready.is_set() and key not in self.offers
 
     def _slices_of(self, key: Key) -> Iterable[EndpointSlice]:
         for objects, index in self._by_service:

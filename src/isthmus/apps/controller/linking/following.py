@@ -57,7 +57,6 @@ class Following:
         self._outside = outside
         self._config = config
         self._remote = Catalogued()
-        self._is_adopted = False
         self._followed: tuple[str, Gateway] | None = None  # what the connection leads to
         self._connection: asyncio.Timeout | None = None
         self._since = outside.clock.now()
@@ -101,8 +100,7 @@ class Following:
                 self._fail(error)
             if clock.now() - began >= HEALTHY:
                 retries.reset()
-            pause = retries.failed()
-            await self._rest(self._until_granted() if self._is_denied else pause)
+            await self._rest(self._until_granted() if self._is_denied else retries.failed())
 
     def _until_granted(self) -> float:
         return self._outside.random.uniform(LONGEST_DENIAL / 2, LONGEST_DENIAL)
@@ -164,8 +162,11 @@ class Following:
         if self._is_adopted:
             self._state.exported(self._uid, self._remote, keys, lane)
         else:
-            self._is_adopted = True
             self._state.adopt(self._uid, self._remote)
+
+    @property
+    def _is_adopted(self) -> bool:
+        return self._target.remote is self._remote
 
     def _door(self) -> Door:
         target = self._target

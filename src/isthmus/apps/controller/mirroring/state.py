@@ -98,12 +98,14 @@ class State:
     # What this cluster's watches say.
 
     def fold_namespaces(self, event: Event[Key, Namespace]) -> None:
+        new: set[str] = set()
         for change in self.namespaces.fold(event):
-            name = change.key.name
-            self._add(self.claims.in_namespace(name), Lane.BULK)
+            self._add(self.claims.in_namespace(change.key.name), Lane.BULK)
             if change.before is None:
-                # As long as it was not seen, nothing was taken down in it.
-                self._add(self._held_in(name), Lane.BULK)
+                new.add(change.key.name)
+        if new:
+            # As long as they were not seen, nothing was taken down in them.
+            self._add(self._held_in(new), Lane.BULK)
         self._show(Namespace, event)
 
     def fold_services(self, event: Event[Key, Service]) -> None:
@@ -181,8 +183,11 @@ class State:
             self._touched(uid)
 
     def pin(self, uid: str, cluster_uid: str) -> None:
+        """Let a target be this cluster. What was read of another one says nothing about it."""
         target = self.targets.get(uid)
         if target is not None:
+            if target.pinned not in ("", cluster_uid):
+                target.remote = None
             target.pinned = cluster_uid
             self._find_rivals()
             self._changed(target)
@@ -301,10 +306,10 @@ class State:
         names |= self._claimed(target, (*gone, *target.admitted.exports))
         self._settle(target, names, Lane.BULK)
 
-    def _held_in(self, namespace: str) -> set[Key]:
-        """Return the names in a namespace under which there is something of ours."""
+    def _held_in(self, namespaces: set[str]) -> set[Key]:
+        """Return the names in some namespaces under which there is something of ours."""
         names = {name for uid in self.targets for name in self.owned[uid] | self._sliced(uid)}
-        return {name for name in names if name.namespace == namespace}
+        return {name for name in names if name.namespace in namespaces}
 
     def _sliced(self, uid: str) -> set[Key]:
         """Return the names for which a link has slices here."""

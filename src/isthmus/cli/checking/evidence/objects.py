@@ -77,12 +77,14 @@ class Pod(Value, frozen=True, kw_only=True):
                 one.type == "PodScheduled" and one.status == "False"
                 for one in self.status.conditions
             )
-            or (self.status.phase == "Running" and self._age(now) > _LONG)
+            or (self.status.phase == "Running" and self._unready_for(now) > _LONG)
         )
 
-    def _age(self, now: datetime) -> timedelta:
+    def _unready_for(self, now: datetime) -> timedelta:
+        """Return for how long the pod has not been ready; one that has just been may be again."""
+        since = [one.last_transition_time for one in self.status.conditions if one.type == "Ready"]
         try:
-            return now - parsed(self.metadata.creation_timestamp or "")
+            return now - parsed(next(filter(None, since), self.metadata.creation_timestamp or ""))
         except ValueError:
             return timedelta()
 
