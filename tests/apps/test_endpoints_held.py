@@ -100,6 +100,22 @@ async def test_what_is_new_while_endpoints_are_held_is_mirrored_and_a_watch_is_b
         assert await hostnames(east) == ["db-0"]
 
 
+async def test_a_list_without_any_slice_is_not_believed_however_few_would_go_dark_by_it() -> None:
+    east, west = await small_shop()
+    async with controlling(east, [west]):
+        await settled(east, ALL)
+        # One that is dark already, but could not be told so, makes the others not all there are.
+        east.cluster.faults.add(
+            effects.failing(500), lambda one: one.path.endswith("/web-0-west-ipv4")
+        )
+        await west.edit(SLICES, "web-0-abcde", {"endpoints": []})
+        await asyncio.sleep(5)
+        lie(west)
+        await asyncio.sleep(60)
+        assert await readiness(east, "web-1-west") == [True, True]
+        assert await hostnames(east) == ["db-0", "db-1"]
+
+
 async def everything_unready(west: Place) -> None:
     for name in ("web-0", "web-1", "db"):
         await west.edit(SLICES, f"{name}-abcde", {"endpoints": []})

@@ -517,17 +517,6 @@ async def test_an_object_that_has_become_unreadable_unseen_is_found_by_comparing
     assert told.names == {"a", "b"}  # the last value that could be read
 
 
-async def test_an_empty_list_of_what_every_cluster_has_is_none() -> None:
-    script = Script(listing(5, A), says({}, status=410), listing(6), listing(7, A, B))
-    reflector = Reflector[Service](Random(7))
-    events: list[str] = []
-    source = Source(Client(script, random=Random(7)), SERVICES, never_empty=True)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(30):
-            await reflect(source, reflector, lambda event: events.append(in_short(event)))
-    assert events == ["= a@5", "= a@5 b@6"]
-
-
 def test_after_another_cluster_has_answered_everything_is_listed_anew() -> None:
     reflector = Reflector[Service](Random(1))
     reflector.listed(Page((SERVICE,), (), "7"), now=0.0)

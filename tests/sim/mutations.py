@@ -32,7 +32,6 @@ from isthmus.kube.election import Election
 from isthmus.kube.errors import AlreadyExists, Conflict, Expired, Forbidden
 from isthmus.kube.exchange import Exchange
 from isthmus.kube.pinned import Pinned
-from isthmus.kube.reflect import Source
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.resources import SERVICES
 from isthmus.model import names
@@ -426,7 +425,7 @@ def _leaves_begin_when_made() -> Iterable[Patch]:
 
 
 def _empty_lists_believed() -> Iterable[Patch]:
-    yield Source, "never_empty", property(lambda _: False, lambda *_: None)
+    yield Listing, "is_blank", False
 
 
 def _confirmed_piece_by_piece() -> Iterable[Patch]:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from isthmus.apps.credentials import Credentials
+from isthmus.pki.issue import LIFETIME
 from isthmus.pki.renewal import renew_at
 from isthmus.runtime.clock import Clock
 
@@ -23,7 +24,9 @@ class Due:
 def due(made: Credentials, clock: Clock, random: Random) -> Due:
     """Choose when to replace ``made``: around two thirds of its life, not in step with others."""
     made_at = clock.utc()  # a leaf's own beginning lies long before
-    when = renew_at(made_at, made.not_after, random.random())
+    # By a clock that is behind it would seem to last longer than any does.
+    ends = min(made.not_after, made_at + LIFETIME)
+    when = renew_at(made_at, ends, random.random())
     left = (when - made_at) / timedelta(seconds=1)
     return Due(when, clock.now() + left)
 

@@ -257,8 +257,9 @@ class Election:
 
     def _left(self) -> float:
         """Return how long until the renew deadline."""
-        end = self._confirmed.now + self._me.timing.renew if self._confirmed else 0.0
-        return max(0.0, end - self._clock.now())
+        if self._confirmed is None:
+            return 0.0
+        return max(0.0, self._confirmed.now + self._me.timing.renew - self._clock.now())
 
     def _arm(self) -> None:
         """Set the timer that ends the process if the work has not ended before the lease."""

@@ -34,7 +34,6 @@ class Source(Generic[T]):
     resource: Resource[T]
     selection: Selection = EVERYTHING
     cluster: str = ""  # what log lines call it
-    never_empty: bool = False  # every cluster has some of these: a list without any is wrong
 
     @property
     def fields(self) -> Mapping[str, str]:
@@ -79,8 +78,6 @@ class _Reflection(Generic[T]):
                 await self.clock.sleep(seconds)
             case List():
                 page = await client.list(resource, selection)
-                if self.source.never_empty and not (page.objects or page.bad):
-                    raise Garbled(f"list {resource.plural}: it is empty, which no cluster's is")
                 self._pass_on(self.reflector.listed(page, self.clock.now()))
             case Audit():
                 await self._audit()

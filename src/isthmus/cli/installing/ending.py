@@ -4,7 +4,7 @@ A namespace ends when everything in it has, which takes seconds, or as long as s
 wants it; until then nothing can be made in it. The same goes for kinds and their objects.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from isthmus.cli.installing.leaving import LAST
@@ -28,6 +28,14 @@ class StillEnding(Transient):
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """What is waited for, in words, and what to raise if it takes too long."""
+
+    text: str
+    too_late: Transient
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """Waits, for ``patience`` seconds each time, and says what for."""
 
@@ -39,18 +47,30 @@ class Ending:
     async def until_gone(self, namespace: str) -> None:
         """Wait until neither the namespace nor a kind of ours is in the middle of its end."""
         ends_late = [one for one in possible(namespace) if one["kind"] in LAST]
+
+        async def look() -> Left | None:
+            found = await self._ending(ends_late)
+            if not found:
+                return None
+            which = ", ".join(map(named, found))
+            why = "; ".join(said for one in found for said in reasons(one))
+            because = f": {why[:LONGEST]}" if why else ""
+            too_late = StillEnding(
+                f"{which}: deleted, and not gone after {self.patience:g} s{because}. "
+                "It goes when that does; the same command goes on from here"
+            )
+            return Left(f"waiting until {which} is gone{because}", too_late)
+
+        await self.until_nothing(look)
+
+    async def until_nothing(self, look: Callable[[], Awaitable[Left | None]]) -> None:
+        """Look again and again until nothing is left, and say meanwhile what is."""
         deadline = self.clock.now() + self.patience
         try:
-            while found := await self._ending(ends_late):
-                which = ", ".join(map(named, found))
-                why = "; ".join(said for one in found for said in reasons(one))
-                because = f": {why[:LONGEST]}" if why else ""
+            while left := await look():
                 if self.clock.now() >= deadline:
-                    raise StillEnding(
-                        f"{which}: deleted, and not gone after {self.patience:g} s{because}. "
-                        "It goes when that does; the same command goes on from here"
-                    )
-                self.progress.waiting(f"waiting until {which} is gone{because}")
+                    raise left.too_late
+                self.progress.waiting(left.text)
                 await self.clock.sleep(PAUSE)
         finally:
             self.progress.clear()

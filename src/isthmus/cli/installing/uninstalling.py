@@ -11,7 +11,7 @@ from isthmus.apps.controller.mirroring.namespaces import listable
 from isthmus.cli import render
 from isthmus.cli.installation import homes
 from isthmus.cli.installing import rights
-from isthmus.cli.installing.ending import PAUSE, Ending
+from isthmus.cli.installing.ending import Ending, Left
 from isthmus.cli.installing.leaving import MADE, Farewell, Seen, decide
 from isthmus.cli.installing.removing import named, present, remove
 from isthmus.cli.progress import watched
@@ -155,14 +155,13 @@ async def _inside(client: Client, namespace: str) -> AsyncIterator[JsonObject]:
 
 async def _until_ended(ending: Ending, namespace: str) -> None:
     ours = Selection(namespace=namespace, labels=f"{PART_OF}={ISTHMUS}")
-    clock, deadline = ending.clock, ending.clock.now() + ending.patience
-    try:
-        while (found := await ending.client.list(PODS, ours)).objects:
-            names = ", ".join(one.metadata.name for one in found.objects)
-            if clock.now() >= deadline:
-                text = f"still running after {ending.patience:g} s: {names}; try again"
-                raise StillRunning(text)
-            ending.progress.waiting(f"waiting until pods have ended: {names}")
-            await clock.sleep(PAUSE)
-    finally:
-        ending.progress.clear()
+
+    async def look() -> Left | None:
+        found = await ending.client.list(PODS, ours)
+        if not found.objects:
+            return None
+        names = ", ".join(one.metadata.name for one in found.objects)
+        text = f"still running after {ending.patience:g} s: {names}; try again"
+        return Left(f"waiting until pods have ended: {names}", StillRunning(text))
+
+    await ending.until_nothing(look)

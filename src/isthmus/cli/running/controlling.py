@@ -22,9 +22,10 @@ from isthmus.runtime.clock import Clock, SystemClock
 # searches the older are, and all. Python's own 700 cost a controller a tenth of its work.
 SEARCH = (10_000, 2, 2)
 
-# Files, of which connections are most: our own watches, servers and logs, and one for each worker;
-# and for each link two watches of its target, one of its Secret, a probe, and those of a successor.
-OWN_FILES, LINK_FILES = 30, 6
+# Files, of which connections are most: our own watches and logs, and one for each worker; a share
+# for those who connect to us, be they proxies, pods that want certificates or followers; and for
+# each link two watches of its target, one of its Secret, a probe, and those of a successor.
+OWN_FILES, OTHERS_SHARE, LINK_FILES = 30, 4, 6
 
 
 async def control(config: Config, file: str | None, context: str | None) -> None:
@@ -39,7 +40,9 @@ async def control(config: Config, file: str | None, context: str | None) -> None
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     keep_tidy()
     try:
-        await run(config, Outside(client=client, clock=clock, berths=berths(config.workers)), stop)
+        await run(
+            config, Outside(client=client, clock=clock, berths=claim_files(config.workers)), stop
+        )
     finally:
         await client.close()
 
@@ -55,13 +58,13 @@ def keep_tidy() -> None:
     gc.set_threshold(*SEARCH)
 
 
-def berths(workers: int) -> int:
+def claim_files(workers: int) -> int:
     """Take as many files as we are allowed to, and return how many links they are enough for."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY:
         return sys.maxsize
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return max(1, (most - OWN_FILES - workers) // LINK_FILES)
+    return max(1, (most - most // OTHERS_SHARE - OWN_FILES - workers) // LINK_FILES)
 
 
 def _access(file: str | None, context: str | None, clock: Clock) -> Access:

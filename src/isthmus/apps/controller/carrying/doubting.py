@@ -96,6 +96,8 @@ class Doubting(Generic[T]):
             raise
         found = {key_of(one): one for one in page.objects}
         answered = (asked_for & self._held) - {bad.key for bad in page.bad}
+        if not answered:
+            return
         self._held -= answered
         for key in answered:
             self._known.pop(key)

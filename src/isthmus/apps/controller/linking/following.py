@@ -61,6 +61,7 @@ class Following:
         self._connection: asyncio.Timeout | None = None
         self._since = outside.clock.now()
         self._steady_at = 0.0
+        self._said = ""  # why it was not followed, as it was logged last
         self._is_denied = False  # whether the last connection was refused for want of a Grant
         self._hurried = asyncio.Event()  # set between a word that the gateway is back and a try
 
@@ -141,6 +142,7 @@ class Following:
                 self._followed = (uid, self._target.link.spec.gateway)
                 self._state.place(self._uid, domain)
             case Snapshot(offers):
+                self._said = ""
                 keys = self._remote.fold(Listed(tuple(offers.values())))
                 self._pass_on(keys, Lane.BULK)
                 self._praise()
@@ -179,9 +181,10 @@ class Following:
         )
 
     def _fail(self, error: IsthmusError) -> None:
-        log.info(
-            "catalogue not followed", extra={"link": self._target.link.cluster, "error": str(error)}
-        )
+        if str(error) != self._said:  # a link that is denied asks every few seconds, for ever
+            self._said = str(error)
+            extra = {"link": self._target.link.cluster, "error": str(error)}
+            log.info("catalogue not followed", extra=extra)
         named = bool(self._target.link.spec.gateway.addresses)
         waited = self._outside.clock.now() - self._since
         if isinstance(error, NoAddress) and named and waited < RESOLVING:

@@ -86,7 +86,7 @@ class Reading:
         clock = self._outside.clock
         labelled, owned = Selection(labels=self._labels), Selection(labels=SERVICE_NAME)
         exported = Source(self._client, SERVICES, labelled, self._cluster)
-        theirs = Source(self._client, ENDPOINT_SLICES, owned, self._cluster, never_empty=True)
+        theirs = Source(self._client, ENDPOINT_SLICES, owned, self._cluster)
         async with asyncio.TaskGroup() as group:
             group.create_task(reflect(exported, self._services, services, clock))
             group.create_task(reflect(theirs, self._slices, slices, clock))

@@ -97,11 +97,11 @@ class Sessions:
 
     def _attend(self, target: Target, start: Callable[..., asyncio.Task[None]]) -> None:
         cluster = target.link.cluster
+        if target.is_ending:
+            return
         if target.uid not in self._probing:
             prober = Prober(target, self._state, self._outside, self._config, self.probes)
             self._probing[target.uid] = Probing(start(prober.run()), cluster)
-        if target.is_ending:
-            return
         if target.uid in self._running:
             self._running[target.uid].session.refresh()
         else:

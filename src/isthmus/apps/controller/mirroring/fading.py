@@ -27,8 +27,11 @@ def hold(
     fading = {one.key for one in found if dusk.is_dark(one) and is_lit(one)}
     if not (fading or target.kept):
         return set()
-    lit = sum(map(is_lit, exports.values()))
-    target.dusk = guard.judge(target.dusk, lit, fading | target.kept.keys(), target.listing)
+    doubtful = fading | target.kept.keys()
+    # A list without a single slice is wrong, and takes all that there is, be it ever so few.
+    is_blank = target.remote is not None and target.remote.is_blank
+    lit = len(doubtful) if is_blank else sum(map(is_lit, exports.values()))
+    target.dusk = guard.judge(target.dusk, lit, doubtful, target.listing)
     newly, freed = target.dusk.held - target.kept.keys(), target.kept.keys() - target.dusk.held
     for key in newly:
         endpoints = dusk.shown(exports[key], link, slices)

@@ -19,6 +19,11 @@ class Remote(Protocol):
         """The Services about which there is something to say."""
         ...
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is no endpoint of anything, not even of what every cluster has."""
+        ...
+
     def digest(self, key: Key, link: Link) -> Export | Refused | None:
         """Say what the Service ``key`` offers through ``link``; None if nothing."""
         ...
@@ -42,6 +47,11 @@ class Listing:
     @property
     def keys(self) -> Set[Key]:
         return self.services.objects.keys()
+
+    @property
+    def is_blank(self) -> bool:
+        """As in :class:`Remote`: every cluster has the endpoints of its own API."""
+        return not self.slices.objects
 
     def fold_services(self, event: Event[Key, Service]) -> set[Key]:
         """Take ``event`` in and return the Services that it is about."""
@@ -76,6 +86,11 @@ class Catalogued:
     @property
     def keys(self) -> Set[Key]:
         return self._offers.objects.keys()
+
+    @property
+    def is_blank(self) -> bool:
+        """As in :class:`Remote`: a catalogue speaks of exports only."""
+        return False
 
     def fold(self, event: Event[Key, Offer]) -> set[Key]:
         """Take ``event`` in and return the Services that it is about."""

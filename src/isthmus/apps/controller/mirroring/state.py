@@ -183,12 +183,10 @@ class State:
             self._touched(uid)
 
     def pin(self, uid: str, cluster_uid: str) -> None:
-        """Let a target be this cluster. What was read of another one says nothing about it."""
+        """Let a target be this cluster."""
         target = self.targets.get(uid)
         if target is not None:
-            if target.pinned not in ("", cluster_uid):
-                target.remote = None
-            target.pinned = cluster_uid
+            target.pin(cluster_uid)
             self._find_rivals()
             self._changed(target)
 
@@ -257,7 +255,7 @@ class State:
             if known.status.cluster_uid and not link.status.cluster_uid:
                 target.pinned = ""  # somebody wants whatever cluster answers next to be pinned
             elif not target.is_misrecorded:
-                target.pinned = link.status.cluster_uid or target.pinned
+                target.pin(link.status.cluster_uid or target.pinned)
             changed = known.spec != link.spec or before != (target.is_armed, target.is_ending)
         if changed:
             self._reclaim(target)

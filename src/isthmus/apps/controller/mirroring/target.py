@@ -54,6 +54,12 @@ class Target:
         self.unreadable: dict[Key, str] = {}
         self.complaints: tuple[str, ...] = ()  # of proxies, about what they were told
 
+    def pin(self, cluster_uid: str) -> None:
+        """Be this cluster from now on. What was read of another one says nothing about it."""
+        if self.pinned not in ("", cluster_uid):
+            self.remote = None
+        self.pinned = cluster_uid
+
     def placed(self, link: Link) -> Link:
         """Return ``link`` with the domain that the target says it has, if it has said so."""
         if not self.domain or link.spec.via == "api":
