@@ -63,7 +63,6 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     papers: str  # the chain and the key of whom the follower is
     digest: float
     empty: Server
-    filled: Server
 
 
 Seen: TypeAlias = tuple[Service, EndpointSlice]
@@ -157,7 +156,6 @@ async def _obey(serving: Serving) -> None:
             papers=(shown.chain_pem + shown.key_pem).decode(),
             digest=digest,
             empty=empty,
-            filled=serving.cost(),
         )
     )
     while asked := (await asyncio.to_thread(sys.stdin.readline)).split():
