@@ -117,6 +117,7 @@ async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
         p99=said.p99,
         p999=said.p999,
         cpu=after.cpu - before.cpu,
+        failed=said.failed,
     )
 
 
