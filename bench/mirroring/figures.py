@@ -42,28 +42,31 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
-    """So many of what is counted, which make so many mirrors."""
+    """So many of what is counted, which make so many mirrors.
+
+    What its figures are compared with stays with it, for other sizes may be of another day.
+    """
 
     count: int
     mirrors: int
     date: str
+    machine: Machine
+    empty: Sync  # of a controller that found nothing to mirror, in the same run
     rounds: tuple[Round, ...]
+    missing: Mapping[str, str] = {}  # what could not be measured, and why
 
 
 class Growing(msgspec.Struct, frozen=True, kw_only=True):
     """Cold starts at several sizes, which may have been measured on several days."""
 
-    machine: Machine
-    empty: Sync  # of a controller that finds nothing to mirror
     sizes: tuple[Size, ...]
-    missing: Mapping[str, str] = {}  # what could not be measured, and why
 
 
 def merged(before: Growing | None, now: Growing) -> Growing:
     """Return both; a size that was measured again is what it is now."""
     known = {} if before is None else {one.count: one for one in before.sizes}
     known |= {one.count: one for one in now.sizes}
-    return msgspec.structs.replace(now, sizes=tuple(known[count] for count in sorted(known)))
+    return Growing(sizes=tuple(known[count] for count in sorted(known)))
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):

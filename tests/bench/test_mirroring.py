@@ -51,12 +51,29 @@ def a_round(ours: Sync, floor: Sync) -> Round:
     return Round(ours=ours, floor=floor, load=1.0)
 
 
-def size(count: int, *rounds: Round, date: str = "2026-01-02") -> Size:
-    return Size(count=count, mirrors=count, date=date, rounds=rounds)
+EMPTY = sync(1.0, cpu=0.5, kept=50.0)
+
+
+def size(
+    count: int,
+    *rounds: Round,
+    date: str = "2026-01-02",
+    empty: Sync = EMPTY,
+    missing: dict[str, str] | None = None,
+) -> Size:
+    return Size(
+        count=count,
+        mirrors=count,
+        date=date,
+        machine=HERE,
+        empty=empty,
+        rounds=rounds,
+        missing=missing or {},
+    )
 
 
 def starts(*sizes: Size) -> Growing:
-    return Growing(machine=HERE, empty=sync(1.0, cpu=0.5, kept=50.0), sizes=sizes)
+    return Growing(sizes=sizes)
 
 
 def found(*rounds: Round, by: str = SERVICES) -> Report:
@@ -177,6 +194,39 @@ def test_a_size_that_was_measured_again_replaces_itself_alone() -> None:
     }
     assert "2026-01-02 … 2026-01-03" in growing(both, SERVICES).head
     assert merged(None, now) == now
+
+
+def test_a_size_is_compared_with_the_empty_controller_of_its_own_day() -> None:
+    one = a_round(sync(9.0, cpu=2.5, kept=60.0), sync(9.0))
+    before = starts(size(100, one))
+    now = starts(size(1000, one, empty=sync(1.0, cpu=1.5, kept=55.0)))
+    run = growing(merged(before, now), SERVICES)
+    added = [row[-1] for row in run.tables[0].rows if "isthmus" in row[0]]
+    assert added == ["100.0", "5.0"]
+    cpu, memory, *_ = run.growths
+    assert [figure for _, figure in cpu.points] == pytest.approx([2.0, 1.0])
+    assert [figure for _, figure in memory.points] == pytest.approx([10.0, 5.0])
+    assert "nothing to mirror: 50 to 55 MB, 0.50 to 1.50 s of CPU" in run.head
+
+
+def test_what_is_missing_at_one_size_stays_until_that_size_is_measured_again() -> None:
+    one = a_round(sync(9.0), sync(9.0))
+    before = starts(size(100, one, missing={"other": "gone"}), size(1000, one))
+    now = starts(size(1000, one, missing={"other": "too slow"}))
+    assert growing(merged(before, now), SERVICES).missing == {
+        "100: other": "gone",
+        "1,000: other": "too slow",
+    }
+    assert growing(merged(before, starts(size(100, one))), SERVICES).missing == {}
+
+
+def test_another_machine_is_named_beside_the_first() -> None:
+    one = size(100, a_round(sync(9.0), sync(9.0)))
+    there = msgspec.structs.replace(HERE, cores=64)
+    other = msgspec.structs.replace(one, count=1000, machine=there)
+    head = growing(starts(one, other), SERVICES).head
+    assert "2 cores, " in head
+    assert " and 64 cores, " in head
 
 
 def test_restarts_of_other_sizes_stay() -> None:
