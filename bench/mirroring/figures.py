@@ -103,6 +103,7 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
 
     mirrors: int
     date: str
+    machine: Machine
     load: float
     ready: float  # seconds from its start
     settled: float  # seconds until it led, saw the target and had nothing left to plan
@@ -116,7 +117,6 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Restarts(msgspec.Struct, frozen=True, kw_only=True):
-    machine: Machine
     each: tuple[Restart, ...]
 
 
@@ -124,4 +124,4 @@ def merged_restarts(before: Restarts | None, now: Restarts) -> Restarts:
     """Return both; a size that was measured again is what it is now."""
     known = {} if before is None else {one.mirrors: one for one in before.each}
     known |= {one.mirrors: one for one in now.each}
-    return msgspec.structs.replace(now, each=tuple(known[count] for count in sorted(known)))
+    return Restarts(each=tuple(known[count] for count in sorted(known)))

@@ -6,7 +6,7 @@ from statistics import median
 from bench.growth import Growth
 from bench.mirroring.figures import Growing, Size, Sync
 from bench.plots import Line, Plot
-from bench.report import Report, days, loads, machine
+from bench.report import Report, days, loads, machines
 from bench.tables import Table, spread
 from bench.verdicts import Verdict
 
@@ -25,12 +25,12 @@ OURS, FLOOR = "isthmus controller", "floor: the same writes, bare"
 def growing(found: Growing, by: str) -> Report:
     """Report on cold starts, by the number of what ``by`` says."""
     rounds = [one for size in found.sizes for one in size.rounds]
-    machines = dict.fromkeys(machine(one.machine) for one in found.sizes)
+    where = machines([one.machine for one in found.sizes])
     empty = _several([one.empty.kept for one in found.sizes], 0)
     empty_cpu = _several([one.empty.cpu for one in found.sizes], 2)
     return Report(
         head=(
-            f"Measured on {days([one.date for one in found.sizes])}: {' and '.join(machines)}; "
+            f"Measured on {days([one.date for one in found.sizes])}: {where}; "
             f"median of {_several([len(one.rounds) for one in found.sizes], 0)} interleaved rounds "
             f"(lowest … highest); {loads([one.load for one in rounds])}. A controller with "
             f"nothing to mirror: {empty} MB, {empty_cpu} s of CPU."

@@ -87,7 +87,7 @@ def restarting(plan: Plan) -> Restarts:
                 bare = floor(west, east, trial)
                 found.append(replace(restart(trial, east, plan.rest), floor=bare))
             progress.step(f"{mirrors} mirrors")
-    return Restarts(machine=results.machine(KUBERNETES, ETCD), each=tuple(found))
+    return Restarts(each=tuple(found))
 
 
 def _calm_and_rough(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from bench.mirroring.figures import Changes, Latency, Restart, Restarts
 from bench.mirroring.report import OURS
 from bench.plots import Line, Plot
-from bench.report import Report, days, loads, machine
+from bench.report import Report, days, loads, machine, machines
 from bench.tables import Table, percentile
 from bench.verdicts import Verdict
 
@@ -85,7 +85,8 @@ def restarts(found: Restarts) -> Report:
     """Report on controllers that find everything in place, and on rest."""
     return Report(
         head=(
-            f"Measured on {days([one.date for one in found.each])}: {machine(found.machine)}; "
+            f"Measured on {days([one.date for one in found.each])}: "
+            f"{machines([one.machine for one in found.each])}; "
             f"{loads([one.load for one in found.each])}."
         ),
         tables=(_restarts(found.each),),

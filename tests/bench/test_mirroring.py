@@ -81,11 +81,15 @@ def found(*rounds: Round, by: str = SERVICES) -> Report:
 
 
 def restart(
-    writes: dict[str, int] | None = None, idle: dict[str, int] | None = None, mirrors: int = 1000
+    writes: dict[str, int] | None = None,
+    idle: dict[str, int] | None = None,
+    mirrors: int = 1000,
+    machine: Machine = HERE,
 ) -> Restart:
     return Restart(
         mirrors=mirrors,
         date="2026-01-02",
+        machine=machine,
         load=0.1,
         ready=1.0,
         settled=2.0,
@@ -142,12 +146,12 @@ def test_rounds_are_compared_within_themselves() -> None:
 def test_what_should_not_have_been_asked_for_is_named(
     writes: dict[str, int], idle: dict[str, int], goal: str
 ) -> None:
-    run = settled.restarts(Restarts(machine=HERE, each=(restart(writes, idle),)))
+    run = settled.restarts(Restarts(each=(restart(writes, idle),)))
     assert [verdict.goal for verdict in run.verdicts if not verdict.met] == [goal]
 
 
 def test_leases_may_be_renewed_at_rest() -> None:
-    run = settled.restarts(Restarts(machine=HERE, each=(restart(idle={"PUT leases": 30}),)))
+    run = settled.restarts(Restarts(each=(restart(idle={"PUT leases": 30}),)))
     assert all(judged(run).values())
 
 
@@ -230,9 +234,18 @@ def test_another_machine_is_named_beside_the_first() -> None:
 
 
 def test_restarts_of_other_sizes_stay() -> None:
-    before = Restarts(machine=HERE, each=(restart(mirrors=5000),))
-    both = merged_restarts(before, Restarts(machine=HERE, each=(restart(mirrors=100),)))
+    before = Restarts(each=(restart(mirrors=5000),))
+    both = merged_restarts(before, Restarts(each=(restart(mirrors=100),)))
     assert [one.mirrors for one in both.each] == [100, 5000]
+
+
+def test_restarts_keep_the_machine_that_they_were_measured_on() -> None:
+    there = msgspec.structs.replace(HERE, cores=64)
+    before = Restarts(each=(restart(mirrors=100),))
+    both = merged_restarts(before, Restarts(each=(restart(mirrors=5000, machine=there),)))
+    head = settled.restarts(both).head
+    assert "2 cores, " in head
+    assert " and 64 cores, " in head
 
 
 def changes(ours: tuple[float, ...], floor: tuple[float, ...]) -> Latency:
