@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bench import record, report
-from bench.mirroring import halves, settled
+from bench.mirroring import halves, settled_report
 from bench.mirroring.figures import (
     Changes,
     Growing,
@@ -22,8 +22,8 @@ from bench.mirroring.figures import (
 )
 from bench.mirroring.floor import Post
 from bench.mirroring.replay import replay
-from bench.mirroring.report import LINKS, PODS, SERVICES, growing
 from bench.mirroring.restart import beyond, counted
+from bench.mirroring.starts_report import LINKS, PODS, SERVICES, growing
 from bench.mirroring.storm import Storm
 from bench.population import SLICE, set_slices, stateful
 from bench.report import Report
@@ -146,12 +146,12 @@ def test_rounds_are_compared_within_themselves() -> None:
 def test_what_should_not_have_been_asked_for_is_named(
     writes: dict[str, int], idle: dict[str, int], goal: str
 ) -> None:
-    run = settled.restarts(Restarts(each=(restart(writes, idle),)))
+    run = settled_report.restarts(Restarts(each=(restart(writes, idle),)))
     assert [verdict.goal for verdict in run.verdicts if not verdict.met] == [goal]
 
 
 def test_leases_may_be_renewed_at_rest() -> None:
-    run = settled.restarts(Restarts(each=(restart(idle={"PUT leases": 30}),)))
+    run = settled_report.restarts(Restarts(each=(restart(idle={"PUT leases": 30}),)))
     assert all(judged(run).values())
 
 
@@ -243,7 +243,7 @@ def test_restarts_keep_the_machine_that_they_were_measured_on() -> None:
     there = msgspec.structs.replace(HERE, cores=64)
     before = Restarts(each=(restart(mirrors=100),))
     both = merged_restarts(before, Restarts(each=(restart(mirrors=5000, machine=there),)))
-    head = settled.restarts(both).head
+    head = settled_report.restarts(both).head
     assert "2 cores, " in head
     assert " and 64 cores, " in head
 
@@ -270,7 +270,7 @@ def changes(ours: tuple[float, ...], floor: tuple[float, ...]) -> Latency:
 def test_one_change_is_judged_beside_the_floors(
     ours: tuple[float, ...], met: dict[str, bool]
 ) -> None:
-    run = settled.latency(changes(ours, (0.010, 0.010)))
+    run = settled_report.latency(changes(ours, (0.010, 0.010)))
     assert judged(run) == {
         f"one change, idle: {share} ≤ {limit} times the floor's": met[share]
         for share, limit in (("p50", 1.5), ("p99", 4.0))
@@ -278,7 +278,7 @@ def test_one_change_is_judged_beside_the_floors(
 
 
 def test_another_mirror_has_a_row_of_its_own() -> None:
-    (table,) = settled.latency(changes((0.01,), (0.01,))).tables
+    (table,) = settled_report.latency(changes((0.01,), (0.01,))).tables
     assert table.rows[-1] == ("idle: other", "1", "500.0", "500.0", "500.0", "500.0")
 
 
