@@ -28,13 +28,15 @@ def aligned(table: Table) -> str:
         )
         for line in lines
     ]
-    return "\n".join([table.title, *texts])
+    note = [table.note] if table.note else []
+    return "\n".join([table.title, *note, *texts])
 
 
 def piped(table: Table) -> str:
     """Return a table for the document."""
     rule = ["---", *("---:" for _ in table.columns[1:])]
     lines = [table.columns, rule, *table.rows]
+    note = [table.note, ""] if table.note else []
     return "\n".join(
-        [f"#### {table.title}", "", *("| " + " | ".join(line) + " |" for line in lines)]
+        [f"#### {table.title}", "", *note, *("| " + " | ".join(line) + " |" for line in lines)]
     )

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import peers, results, seed, tables, trial
+from bench.edge_goals import verdicts
 from bench.lineup import CONTENDERS, IMPORTS, Contender
 from bench.meter import Listing, Watching
 from bench.report import Report, machine
 from bench.results import Results
 from bench.target import Target
-from bench.verdicts import verdicts
 from lab.build import build
 from lab.controlplane import control_plane
 from lab.versions import CONTROL_PLANE, ETCD, KUBERNETES

@@ -1,4 +1,7 @@
-"""What was promised, and whether it holds: one verdict for each goal, from all that is recorded."""
+"""What was promised, and whether it holds: a line for each goal, from all that is recorded.
+
+A verdict about none of them is counted in the last line, and named there if it was missed.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,12 +40,15 @@ GOALS = (
 
 
 def judged(reports: Mapping[str, Report]) -> list[str]:
-    """Return a line for each goal: met, MISSED with what missed it, or not measured."""
+    """Return a line for each goal (met, MISSED with what missed it, or not measured), and one
+    for all that was judged besides.
+    """
     known = [verdict for report in reports.values() for verdict in report.verdicts]
     lines = [_line(goal, [one for one in known if goal.is_about(one.goal)]) for goal in GOALS]
     verdict = growth.verdict(growths(reports.values()))
     lines.append(str(verdict) if verdict else "not measured: how costs grow with size")
-    return lines
+    others = [one for one in known if not any(goal.is_about(one.goal) for goal in GOALS)]
+    return [*lines, _besides(others)] if others else lines
 
 
 def growths(reports: Iterable[Report]) -> list[Growth]:
@@ -58,3 +64,10 @@ def _line(goal: Goal, verdicts: Sequence[Verdict]) -> str:
     held = len(verdicts) - len(missed)
     share = f"{held} of {len(verdicts)} hold; " if missed and len(verdicts) > 1 else ""
     return f"{'MISSED' if missed else 'met'}: {goal.promise} ({share}{evidence})"
+
+
+def _besides(others: Sequence[Verdict]) -> str:
+    """Return a line about what no goal is about: a summary without it would hide what is missed."""
+    missed = [f"{one.goal} ({one.evidence})" for one in others if not one.met]
+    share = f"{len(others) - len(missed)} of {len(others)} other verdicts hold"
+    return f"besides: {share}" + (f"; MISSED: {'; '.join(missed)}" if missed else "")

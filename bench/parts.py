@@ -18,9 +18,7 @@ from bench.dataplane.load import Load
 from bench.firstcall import report as firstcall_report
 from bench.firstcall import run as firstcall
 from bench.firstcall.figures import FirstCalls
-from bench.mirroring import report as mirroring_report
-from bench.mirroring import run as mirroring
-from bench.mirroring import settled, starts
+from bench.mirroring import settled, settled_report, starts, starts_report
 from bench.mirroring.figures import Growing, Latency, Restarts, merged, merged_restarts
 from bench.mirroring.peer import Peer
 from bench.mirroring.plan import Plan
@@ -97,7 +95,7 @@ def _starts(options: Options, sizes: tuple[int, ...], peers: tuple[Peer, ...] = 
 
 def _changes(options: Options) -> Latency:
     (mirrors, *_) = options.chosen((1000,), (200,))
-    return mirroring.changing(
+    return settled.changing(
         Plan(
             sizes=(mirrors,),
             rounds={mirrors: options.rounds(3)},
@@ -109,7 +107,7 @@ def _changes(options: Options) -> Latency:
 
 def _restart(options: Options) -> Restarts:
     sizes = options.chosen((1000,), (100,))
-    return mirroring.restarting(Plan(sizes=sizes, rest=15.0 if options.quick else 60.0))
+    return settled.restarting(Plan(sizes=sizes, rest=15.0 if options.quick else 60.0))
 
 
 def _catalogue(options: Options) -> Catalogue:
@@ -137,7 +135,7 @@ def _first_calls(options: Options) -> FirstCalls:
 
 
 def _shown(by: str) -> Callable[[Growing], Report]:
-    return lambda found: mirroring_report.growing(found, by)
+    return lambda found: starts_report.growing(found, by)
 
 
 def _carried(name: str) -> Callable[[Traffic], Report]:
@@ -169,7 +167,7 @@ PARTS: tuple[
         minutes=20,
         shape=Growing,
         measure=_cold,
-        report=_shown(mirroring_report.SERVICES),
+        report=_shown(starts_report.SERVICES),
         merged=merged,
     ),
     Part(
@@ -178,7 +176,7 @@ PARTS: tuple[
         minutes=4,
         shape=Latency,
         measure=_changes,
-        report=settled.latency,
+        report=settled_report.latency,
     ),
     Part(
         name="restart",
@@ -186,7 +184,7 @@ PARTS: tuple[
         minutes=3,
         shape=Restarts,
         measure=_restart,
-        report=settled.restarts,
+        report=settled_report.restarts,
         merged=merged_restarts,
     ),
     Part(
@@ -195,7 +193,7 @@ PARTS: tuple[
         minutes=5,
         shape=Growing,
         measure=_pods,
-        report=_shown(mirroring_report.PODS),
+        report=_shown(starts_report.PODS),
         merged=merged,
     ),
     Part(
@@ -204,7 +202,7 @@ PARTS: tuple[
         minutes=5,
         shape=Growing,
         measure=_links,
-        report=_shown(mirroring_report.LINKS),
+        report=_shown(starts_report.LINKS),
         merged=merged,
     ),
     Part(

@@ -42,8 +42,12 @@ def markdown(report: Report, drawn: Sequence[str] = ()) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def machines(found: Sequence[Machine]) -> str:
+    """Say on what kind of machine it was, or on which kinds."""
+    return " and ".join(dict.fromkeys(map(machine, found)))
+
+
 def machine(found: Machine) -> str:
-    """Say on what kind of machine it was."""
     said = [f"{found.cores} cores", f"{found.memory_gb} GB", f"Python {found.python}"]
     if found.kubernetes:
         said += [f"kube-apiserver {found.kubernetes}", f"etcd {found.etcd}"]

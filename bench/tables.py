@@ -21,6 +21,7 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    note: str = ""  # what a reader has to know before the figures
 
 
 def middle(each: Sequence[R]) -> R:

@@ -28,7 +28,7 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
     exports: int
     digest: float  # seconds until all were digested and encoded
     empty: Server
-    filled: Server  # before anybody follows
+    filled: Server  # after all bare reads, before anybody follows
     snapshot: Follower  # from dialing until all is known
     snapshot_bytes: int
     served: Server  # after that

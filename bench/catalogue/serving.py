@@ -39,7 +39,6 @@ from isthmus.model.objects import EndpointSlice, Service
 from isthmus.model.routes import Callers, GatewayRoutes, Place
 from isthmus.xds import gateway, secrets
 from isthmus.xds.names import OWN_FILE, Site
-from isthmus.xds.references import Reference
 from isthmus.xds.resources import Resource, together
 from isthmus.xds.snapshot import snapshot
 
@@ -64,7 +63,6 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     papers: str  # the chain and the key of whom the follower is
     digest: float
     empty: Server
-    filled: Server
 
 
 Seen: TypeAlias = tuple[Service, EndpointSlice]
@@ -141,16 +139,7 @@ async def serve(exports: int) -> None:
             controller() as told_by,
             proxy(GATEWAY, told_by, Path(folder)) as envoy,
         ):
-            wanted = snapshot(together(_told(port)))
-            told_by.ads.publish(GATEWAY, wanted)
-            versions = {
-                Reference(type_url, name): entry.version
-                for type_url, entries in wanted.types.items()
-                for name, entry in entries.items()
-            }
-            await told_by.until(
-                lambda: told_by.holds(GATEWAY, versions), "the gateway told", PATIENCE
-            )
+            await told_by.tell(GATEWAY, snapshot(together(_told(port))), PATIENCE)
             await _obey(Serving(offers, envoy, exports))
 
 
@@ -167,7 +156,6 @@ async def _obey(serving: Serving) -> None:
             papers=(shown.chain_pem + shown.key_pem).decode(),
             digest=digest,
             empty=empty,
-            filled=serving.cost(),
         )
     )
     while asked := (await asyncio.to_thread(sys.stdin.readline)).split():

@@ -51,6 +51,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     p99: float
     p999: float = 0.0
     cpu: float  # of the proxies in between
+    failed: int  # calls, beside those that count
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from bench.trial import Failed
 MANY_BYTES = 1 << 20  # of one large call
 LONG_BYTES = 100 << 10  # of one that is neither large nor short
 MANY = 100  # connections, whose making takes a noticeable part of a second or two
+ONE_IN = 1000  # calls may fail; each that does is reported
 SCRIPT = Path(__file__).with_name("load.lua")
 
 
@@ -83,7 +84,11 @@ def offer(load: Load, place: str, seconds: float) -> Said:
         *(f"http://{place}{load.path}", "--", *load.arguments),
     ]
     said = trial.run(command, patience=seconds + 30).strip().splitlines()
-    found = msgspec.json.decode(said[-1].encode(), type=Said)
-    if not found.requests or found.failed > found.requests / 1000:
-        raise Failed(f"{found.failed} calls failed, {found.requests} did not")
-    return found
+    return believed(msgspec.json.decode(said[-1].encode(), type=Said))
+
+
+def believed(said: Said) -> Said:
+    """Return it, unless so many calls have failed that the others say little."""
+    if not said.requests or said.failed * ONE_IN > said.requests:
+        raise Failed(f"{said.failed} calls failed, {said.requests} were answered")
+    return said

@@ -11,7 +11,7 @@ import string
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -73,16 +73,7 @@ ENVOY = Pair(
     http=21_006,
     is_peer=False,
 )
-ALONE = Pair(
-    name=ONE,
-    program="envoy",
-    options=("--disable-hot-restart", "--concurrency", "1", "--log-level", "error", "-c"),
-    suffix=".yaml",
-    tcp=21_007,
-    http=21_008,
-    is_peer=False,
-    sides=(("alone", mesh.EGRESS_AT),),
-)
+ALONE = replace(ENVOY, name=ONE, tcp=21_007, http=21_008, sides=(("alone", mesh.EGRESS_AT),))
 PAIRS = (HAPROXY, NGINX, ENVOY, ALONE)
 
 

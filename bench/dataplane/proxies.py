@@ -16,6 +16,7 @@ from isthmus.model.identities import MESH_DOMAIN
 from isthmus.runtime.clock import SystemClock
 from isthmus.xds.references import Reference
 from isthmus.xds.session import Session
+from isthmus.xds.snapshot import Snapshot
 
 GATEWAY, EGRESS = "gateway", "egress"
 ROLES = {GATEWAY: (mesh.GATEWAY, mesh.GATEWAY_AT), EGRESS: (mesh.EGRESS, mesh.EGRESS_AT)}
@@ -51,6 +52,16 @@ class Controller:
         if session is None or session.pending:
             return False
         return all(session.acknowledged(*one) == version for one, version in wanted.items())
+
+    async def tell(self, role: str, everything: Snapshot, within: float) -> None:
+        """Publish all that the proxy of a role is to know, and wait until it holds it."""
+        wanted = {
+            Reference(type_url, name): entry.version
+            for type_url, entries in everything.types.items()
+            for name, entry in entries.items()
+        }
+        self.ads.publish(role, everything)
+        await self.until(lambda: self.holds(role, wanted), f"the {role} told", within)
 
 
 @asynccontextmanager

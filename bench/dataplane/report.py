@@ -1,10 +1,11 @@
 """From what was carried to a report: pure, so that a recorded run can be shown again."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from bench.dataplane.figures import Reading, Traffic
-from bench.dataplane.load import CONNECTIONS, LONG, SHORT, named
+from bench.dataplane.load import CONNECTIONS, LONG, MANY, ONE_IN, SHORT, named
 from bench.dataplane.ways import BYTES, DIRECT, FLOOR, ONE, OURS, REQUESTS, kind, who
 from bench.dataplane.ways import named as way
 from bench.plots import Line, Plot
@@ -117,7 +118,24 @@ def _calls(load: str, readings: Sequence[Reading]) -> Table:
             *("p50 added", "CPU µs/call", *(("CPU s/GB",) if carries else ())),
         ),
         rows=tuple(rows),
+        note=" ".join(_notes(load, readings)),
     )
+
+
+def _notes(load: str, readings: Sequence[Reading]) -> Iterator[str]:
+    if STEPS.get(load, 0) >= MANY:
+        yield (
+            "Calls/s and CPU are those of the second half of the load, when all connections are "
+            "there; p50, p99 and p99.9 are those of all of it, their making included."
+        )
+    failed: Counter[str] = Counter()
+    for one in readings:
+        failed[one.path] += one.failed
+    if failed.total():
+        each = "; ".join(f"{path}: {count:,}" for path, count in failed.items() if count)
+        yield f"Calls that failed, of which one in {ONE_IN:,} is let pass: {each}."
+    else:
+        yield "No call failed."
 
 
 def _plots(found: Traffic, name: str) -> dict[str, Plot]:

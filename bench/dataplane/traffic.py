@@ -21,7 +21,6 @@ from bench.trial import Failed, in_turn
 from isthmus.model.routes import EgressRoutes, GatewayRoutes, Place, Protocol
 from isthmus.xds import egress, gateway, secrets
 from isthmus.xds.names import OWN_FILE, Site
-from isthmus.xds.references import Reference
 from isthmus.xds.resources import Resource, Resources, together
 from isthmus.xds.snapshot import snapshot
 
@@ -118,6 +117,7 @@ async def _read(way: Way, one: Load, seconds: float, number: int) -> Reading:
         p99=said.p99,
         p999=said.p999,
         cpu=after.cpu - before.cpu,
+        failed=said.failed,
     )
 
 
@@ -171,17 +171,7 @@ async def _ours(folder: Path) -> AsyncIterator[tuple[int, ...]]:
         proxy(EGRESS, told_by, folder) as east,
     ):
         for role, wanted in told.items():
-            told_by.ads.publish(role, wanted)
-            versions = {
-                Reference(type_url, name): entry.version
-                for type_url, entries in wanted.types.items()
-                for name, entry in entries.items()
-            }
-
-            def is_told(role: str = role, versions: dict[Reference, str] = versions) -> bool:
-                return told_by.holds(role, versions)
-
-            await told_by.until(is_told, f"the {role} told", PATIENCE)
+            await told_by.tell(role, wanted, PATIENCE)
         assert west.pid is not None
         assert east.pid is not None
         yield west.pid, east.pid

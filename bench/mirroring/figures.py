@@ -42,28 +42,31 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
-    """So many of what is counted, which make so many mirrors."""
+    """So many of what is counted, which make so many mirrors.
+
+    What its figures are compared with stays with it, for other sizes may be of another day.
+    """
 
     count: int
     mirrors: int
     date: str
+    machine: Machine
+    empty: Sync  # of a controller that found nothing to mirror, in the same run
     rounds: tuple[Round, ...]
+    missing: Mapping[str, str] = {}  # what could not be measured, and why
 
 
 class Growing(msgspec.Struct, frozen=True, kw_only=True):
     """Cold starts at several sizes, which may have been measured on several days."""
 
-    machine: Machine
-    empty: Sync  # of a controller that finds nothing to mirror
     sizes: tuple[Size, ...]
-    missing: Mapping[str, str] = {}  # what could not be measured, and why
 
 
 def merged(before: Growing | None, now: Growing) -> Growing:
     """Return both; a size that was measured again is what it is now."""
     known = {} if before is None else {one.count: one for one in before.sizes}
     known |= {one.count: one for one in now.sizes}
-    return msgspec.structs.replace(now, sizes=tuple(known[count] for count in sorted(known)))
+    return Growing(sizes=tuple(known[count] for count in sorted(known)))
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +103,7 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
 
     mirrors: int
     date: str
+    machine: Machine
     load: float
     ready: float  # seconds from its start
     settled: float  # seconds until it led, saw the target and had nothing left to plan
@@ -113,7 +117,6 @@ class Restart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Restarts(msgspec.Struct, frozen=True, kw_only=True):
-    machine: Machine
     each: tuple[Restart, ...]
 
 
@@ -121,4 +124,4 @@ def merged_restarts(before: Restarts | None, now: Restarts) -> Restarts:
     """Return both; a size that was measured again is what it is now."""
     known = {} if before is None else {one.mirrors: one for one in before.each}
     known |= {one.mirrors: one for one in now.each}
-    return msgspec.structs.replace(now, each=tuple(known[count] for count in sorted(known)))
+    return Restarts(each=tuple(known[count] for count in sorted(known)))

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from bench import results
 from bench.kernel import processor_seconds
 from bench.meter import memory
 from bench.mirroring.clusters import server
@@ -20,6 +21,7 @@ from bench.mirroring.figures import Read, Restart
 from bench.mirroring.floor import Cost, Job
 from bench.trial import run
 from lab.controlplane import ControlPlane
+from lab.versions import ETCD, KUBERNETES
 
 Counted: TypeAlias = Counter[tuple[str, str]]  # by verb and resource
 
@@ -61,6 +63,7 @@ def restart(trial: Trial, east: ControlPlane, rest: float) -> Restart:
     return Restart(
         mirrors=trial.mirrors,
         date=datetime.now(UTC).date().isoformat(),
+        machine=results.machine(KUBERNETES, ETCD),
         load=load,
         ready=ready,
         settled=settled,

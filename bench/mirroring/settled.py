@@ -1,140 +1,145 @@
-"""From figures about what is mirrored already to a report: pure, so that it can be shown again."""
+"""Where everything is mirrored already: single changes, restarts and rest."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from math import inf
 
-from bench.mirroring.figures import Changes, Latency, Restart, Restarts
-from bench.mirroring.report import OURS
-from bench.plots import Line, Plot
-from bench.report import Report, days, loads, machine
-from bench.tables import Table, percentile
-from bench.verdicts import Verdict
+from msgspec.structs import replace
 
-MEDIAN_TIMES, TAIL_TIMES = 1.5, 4.0  # of the floor's p50 and p99, for one change
+from bench import results
+from bench.mirroring import peer, storm
+from bench.mirroring.clusters import export, linked, server, source, target
+from bench.mirroring.cold import Trial, Wanted, patience, wanted
+from bench.mirroring.controller import controller
+from bench.mirroring.figures import Changes, Latency, Restarts
+from bench.mirroring.latency import Samples, Stretch, changes, following
+from bench.mirroring.peer import Peer
+from bench.mirroring.plan import Plan, ground
+from bench.mirroring.restart import floor, restart
+from bench.progress import Progress
+from bench.trial import Failed
+from lab.controlplane import ControlPlane
+from lab.versions import ETCD, KUBERNETES
+
+STATUS = 12.0  # seconds: as long as the status of a link may wait for work that goes on
+STORM = 100.0  # changes a second
+SHORT_PAUSE = 0.03  # seconds between two changes, where the time for them is short
+IDLE, STORMY, BUSY = "idle", "in a storm", "in a cold start"
 
 
-def latency(found: Latency) -> Report:
-    """Report on single changes."""
-    return Report(
-        head=(
-            f"Measured on {found.date}: {machine(found.machine)}; {loads([found.load])}. "
-            f"{found.mirrors:,} mirrors; the storm was of {found.storm:.0f} other changes a second."
+def changing(plan: Plan) -> Latency:
+    """Change single Services: at rest, in a storm of other changes, and in a cold start."""
+    (mirrors,) = plan.sizes
+    load = os.getloadavg()[0]
+    missing: dict[str, str] = {}
+    rounds = plan.rounds[mirrors]
+    progress = Progress("measurements of single changes", 1 + rounds + len(plan.peers))
+    with ground() as folder, target() as west:
+        asyncio.run(export(west, range(mirrors)))
+        trial = Trial(targets=(linked(west),), mirrors=mirrors, folder=folder)
+        calm, rough, rate = _calm_and_rough(trial, west, plan)
+        progress.step(f"{mirrors} mirrors, idle and in a storm")
+        others: dict[str, tuple[Samples, Samples]] = {}
+        for one in plan.peers:
+            try:
+                others[one.name] = _calm_and_rough(trial, west, plan, one)[:2]
+            except Failed as error:
+                missing[one.name] = str(error)
+            progress.step(one.name)
+        busy = Samples()
+        for _ in range(rounds):
+            busy = busy.plus(_busy(trial, west, plan))
+            progress.step("while others are mirrored")
+    return Latency(
+        machine=results.machine(KUBERNETES, ETCD),
+        date=datetime.now(UTC).date().isoformat(),
+        load=load,
+        mirrors=mirrors,
+        storm=rate,
+        stretches=(
+            _changes(IDLE, calm, {name: one for name, (one, _) in others.items()}),
+            _changes(STORMY, rough, {name: one for name, (_, one) in others.items()}),
+            _changes(BUSY, busy, {}),
         ),
-        tables=(_changes(found),),
-        verdicts=tuple(verdict for one in found.stretches for verdict in _beside_floor(one)),
-        missing=found.missing,
-        plots={"changes": _changes_plot(found)},
+        missing=missing,
     )
 
 
-def _beside_floor(one: Changes) -> list[Verdict]:
-    if not (one.ours and one.floor):
-        return []
-    judged = []
-    for name, share, limit in (("p50", 0.5, MEDIAN_TIMES), ("p99", 0.99, TAIL_TIMES)):
-        times = percentile(one.ours, share) / percentile(one.floor, share)
-        judged.append(
-            Verdict(
-                goal=f"one change, {one.when}: {name} ≤ {limit} times the floor's",
-                met=times <= limit,
-                evidence=f"{times:.2f}",
-            )
-        )
-    return judged
+def restarting(plan: Plan) -> Restarts:
+    """Start a controller where everything is mirrored already."""
+    progress = Progress("restarts", len(plan.sizes))
+    found = []
+    with ground() as folder, target() as west:
+        before = 0
+        for mirrors in plan.sizes:
+            asyncio.run(export(west, range(before, mirrors)))
+            before = mirrors
+            trial = Trial(targets=(linked(west),), mirrors=mirrors, folder=folder)
+            with source(trial.targets) as east:
+                everything = wanted(east, mirrors)
+                with controller(east, folder):
+                    _until(everything, east, patience(mirrors))
+                    time.sleep(STATUS)
+                bare = floor(west, east, trial)
+                found.append(replace(restart(trial, east, plan.rest), floor=bare))
+            progress.step(f"{mirrors} mirrors")
+    return Restarts(each=tuple(found))
 
 
-def _sides(one: Changes) -> dict[str, tuple[float, ...]]:
-    return {"isthmus": one.ours, "floor": one.floor, **one.peers}
+def _calm_and_rough(
+    trial: Trial, west: ControlPlane, plan: Plan, other: Peer | None = None
+) -> tuple[Samples, Samples, float]:
+    """Measure where all mirrors are in place; return how hard it has stormed, too."""
+    there = server(west)
+    stretch = Stretch(begin=trial.mirrors, end=inf, samples=plan.samples)
+    blowing = storm.Job(west=there, services=trial.mirrors, rate=STORM)
+    with source(trial.targets) as east, following(west, east, trial.folder):
+        everything = wanted(east, trial.mirrors)
+        with _mirroring(other, east, trial):
+            _until(everything, east, 10 * patience(trial.mirrors))
+            calm = asyncio.run(changes(there, server(east), stretch))
+            with storm.storm(blowing, trial.folder) as blown:
+                rough = asyncio.run(changes(there, server(east), stretch))
+                return calm, rough, blown.rate
 
 
-def _changes(found: Latency) -> Table:
-    rows = []
-    for one in found.stretches:
-        for who, figures in _sides(one).items():
-            if figures:
-                shares = (percentile(figures, share) * 1000 for share in (0.5, 0.95, 0.99, 1.0))
-                cells = (f"{figure:.1f}" for figure in shares)
-                rows.append((f"{one.when}: {who}", str(len(figures)), *cells))
-    return Table(
-        title="One change in the target until its mirror is seen to change, in ms",
-        columns=("", "samples", "p50", "p95", "p99", "highest"),
-        rows=tuple(rows),
+def _busy(trial: Trial, west: ControlPlane, plan: Plan) -> Samples:
+    """Measure while mirrors are made, from a tenth of them to the last."""
+    stretch = Stretch(
+        begin=trial.mirrors // 10, end=trial.mirrors, samples=plan.samples, pause=SHORT_PAUSE
     )
+    with (
+        source(trial.targets) as east,
+        following(west, east, trial.folder),
+        controller(east, trial.folder),
+    ):
+        return asyncio.run(changes(server(west), server(east), stretch))
 
 
-def _changes_plot(found: Latency) -> Plot:
-    lines = []
-    for one in found.stretches:
-        for who, figures in _sides(one).items():
-            points = tuple(
-                (seconds * 1000, 100 * (number + 1) / len(figures))
-                for number, seconds in enumerate(sorted(figures))
-            )
-            is_floor = who == "floor"
-            family = one.when if who in ("isthmus", "floor") else ""
-            lines.append(Line(f"{who}, {one.when}", points, is_floor, family))
-    return Plot(
-        title="One change until its mirror is seen to change",
-        x_label="ms",
-        y_label="% of all changes",
-        lines=tuple(lines),
-        log_y=False,
+def _mirroring(
+    other: Peer | None, east: ControlPlane, trial: Trial
+) -> AbstractContextManager[object]:
+    if other is None:
+        return controller(east, trial.folder)
+    return peer.running(other, east, trial.targets[0], trial.folder)
+
+
+def _until(everything: Wanted, east: ControlPlane, within: float) -> None:
+    deadline = time.monotonic() + within
+    while not everything.is_there_somehow(east):
+        if time.monotonic() > deadline:
+            raise Failed(f"not everything is mirrored after {within:.0f} s")
+        time.sleep(everything.look)
+
+
+def _changes(when: str, own: Samples, others: Mapping[str, Samples]) -> Changes:
+    return Changes(
+        when=when,
+        ours=own.mirror,
+        floor=own.floor,
+        peers={name: one.mirror for name, one in others.items()},
     )
-
-
-def restarts(found: Restarts) -> Report:
-    """Report on controllers that find everything in place, and on rest."""
-    return Report(
-        head=(
-            f"Measured on {days([one.date for one in found.each])}: {machine(found.machine)}; "
-            f"{loads([one.load for one in found.each])}."
-        ),
-        tables=(_restarts(found.each),),
-        verdicts=tuple(verdict for one in found.each for verdict in _quiet(one)),
-    )
-
-
-def _quiet(one: Restart) -> list[Verdict]:
-    extra = {name: n for name, n in one.idle_requests.items() if not name.endswith(" leases")}
-    return [
-        Verdict(
-            goal=f"a restart among {one.mirrors:,} mirrors writes nothing",
-            met=not one.writes,
-            evidence=listed(one.writes),
-        ),
-        Verdict(
-            goal=f"{one.idle:.0f} idle seconds with {one.mirrors:,} mirrors: "
-            "no request, the lease's apart",
-            met=not extra,
-            evidence=listed(extra),
-        ),
-    ]
-
-
-def _restarts(each: Sequence[Restart]) -> Table:
-    rows = []
-    for one in each:
-        bare = one.floor
-        rows.append(
-            (
-                f"{one.mirrors:,}: {OURS}",
-                *(f"{one.ready:.2f}", f"{one.settled:.2f}", f"{one.cpu:.2f}", f"{one.kept:.0f}"),
-                *(listed(one.writes), f"{listed(one.idle_requests)} in {one.idle:.0f} s"),
-                f"{one.idle_cpu:.2f}",
-            )
-        )
-        if bare is not None:
-            named = f"{one.mirrors:,}: floor, reads and holds the same"
-            cost = (f"{bare.wall:.2f}", f"{bare.cpu:.2f}", f"{bare.kept:.0f}")
-            rows.append((named, "", *cost, "", "", ""))
-    return Table(
-        title="Restart with all mirrors in place, and rest",
-        columns=(
-            *("", "to ready s", "to settled s", "CPU s", "RSS MB"),
-            *("writes, leases apart", "requests at rest", "CPU s at rest"),
-        ),
-        rows=tuple(rows),
-    )
-
-
-def listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {name}" for name, number in counts.items()) or "none"

@@ -8,10 +8,12 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from bench import results
 from bench.mirroring.clusters import export, export_pods, linked, target
 from bench.mirroring.cold import Cold, Trial
-from bench.mirroring.figures import Growing, Round, Size
+from bench.mirroring.figures import Growing, Round, Size, Sync
 from bench.mirroring.halves import Half, read, write
 from bench.mirroring.plan import Plan, ground
 from bench.mirroring.targets import targets
@@ -83,11 +85,8 @@ def second_half(count: int) -> Growing:
     with ground() as folder, target() as west:
         trial = Trial(targets=(linked(west),), mirrors=count, folder=folder)
         floor = Cold(trial, groups=half.groups).floor()
-    return Growing(
-        machine=results.machine(KUBERNETES, ETCD),
-        empty=half.empty,
-        sizes=(_size(trial, count, (Round(ours=half.ours, floor=floor, load=half.load),)),),
-    )
+    rounds = (Round(ours=half.ours, floor=floor, load=half.load),)
+    return Growing(sizes=(_size(trial, count, half.empty, rounds),))
 
 
 def _growing(plan: Plan, filled: Filled) -> Growing:
@@ -96,17 +95,22 @@ def _growing(plan: Plan, filled: Filled) -> Growing:
         empty = Cold(trial).ours()
     progress.step("a controller with nothing to do")
     sizes: list[Size] = []
-    missing: dict[str, str] = {}
     for count in plan.sizes:
         with filled(sizes[-1].count if sizes else 0, count) as trial:
             side_by_side = Cold(trial, plan.peers)
-            sizes.append(_size(trial, count, side_by_side.rounds(plan.rounds[count])))
-            missing |= side_by_side.missing
+            rounds = side_by_side.rounds(plan.rounds[count])
+            size = _size(trial, count, empty, rounds)
+            sizes.append(replace(size, missing=side_by_side.missing))
         progress.step(f"{count}")
-    machine = results.machine(KUBERNETES, ETCD)
-    return Growing(machine=machine, empty=empty, sizes=tuple(sizes), missing=missing)
+    return Growing(sizes=tuple(sizes))
 
 
-def _size(trial: Trial, count: int, rounds: tuple[Round, ...]) -> Size:
-    today = datetime.now(UTC).date().isoformat()
-    return Size(count=count, mirrors=trial.mirrors, date=today, rounds=rounds)
+def _size(trial: Trial, count: int, empty: Sync, rounds: tuple[Round, ...]) -> Size:
+    return Size(
+        count=count,
+        mirrors=trial.mirrors,
+        date=datetime.now(UTC).date().isoformat(),
+        machine=results.machine(KUBERNETES, ETCD),
+        empty=empty,
+        rounds=rounds,
+    )

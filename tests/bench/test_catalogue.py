@@ -1,12 +1,21 @@
 """From figures about the catalogue to tables and growth, and what is offered for them."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 
 from bench.catalogue.figures import Catalogue, Followed, Follower, Server
+from bench.catalogue.following import read_only
 from bench.catalogue.report import catalogue
 from bench.catalogue.serving import offered, permit, seen
 from bench.results import Machine
+from bench.trial import Failed
+from isthmus.catalogue.following import Chunks, Door
 from isthmus.model.exports import Export
+
+DOOR = Door(cluster="west", addresses=("127.0.0.1",), port=4143)
 
 
 def server(cpu: float, kept: float) -> Server:
@@ -64,3 +73,34 @@ def test_what_is_offered_is_what_the_controller_would_offer_and_may_be_seen() ->
     assert one.said.ready
     assert [port.port for port in one.said.ports] == [80, 9090]
     assert permit().covers(one.said.key, one.labels)
+
+
+class Catalogues:
+    """A catalogue that takes a while the first time somebody reads it, and ends as it is told."""
+
+    def __init__(self, end: bytes) -> None:
+        self._end = end
+        self.reads = 0
+
+    @asynccontextmanager
+    async def open(self, _: Door) -> AsyncIterator[Chunks]:
+        self.reads += 1
+        yield self._chunks(60.0 if self.reads == 1 else 1.0)
+
+    async def _chunks(self, seconds: float) -> Chunks:
+        await asyncio.sleep(seconds)
+        yield self._end[:9]
+        yield self._end[9:]
+
+
+async def test_the_first_read_counts_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr("bench.catalogue.following.time.perf_counter", loop.time)
+    there = Catalogues(b'{"type":"complete"}')
+    assert await read_only(there.open, DOOR) == pytest.approx(1.0)
+    assert there.reads == 2
+
+
+async def test_a_catalogue_that_breaks_off_was_not_read() -> None:
+    with pytest.raises(Failed, match="broke off"):
+        await read_only(Catalogues(b'{"type":"export"}').open, DOOR)

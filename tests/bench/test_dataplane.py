@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import record
-from bench.dataplane import pairs, telling, told
+from bench.dataplane import load, pairs, telling, told
 from bench.dataplane.figures import Change, Cost, Reading, Scale, Told, Traffic
 from bench.dataplane.proxies import EGRESS, GATEWAY
 from bench.dataplane.report import traffic
@@ -25,7 +25,13 @@ HERE = Machine(cores=2, memory_gb=24, python="3.11")
 
 
 def reading(
-    path: str, calls: int = 1000, *, number: int = 0, load: str = CALLS, p50: float = 0.001
+    path: str,
+    calls: int = 1000,
+    *,
+    number: int = 0,
+    load: str = CALLS,
+    p50: float = 0.001,
+    failed: int = 0,
 ) -> Reading:
     carried = calls * 1_000_000 if load == UPLOADS else 0
     return Reading(
@@ -39,6 +45,7 @@ def reading(
         p99=0.01,
         p999=0.02,
         cpu=0.1,
+        failed=failed,
     )
 
 
@@ -166,6 +173,53 @@ def test_bytes_are_given_as_bits_a_second_and_their_cost() -> None:
     assert row["Gbit/s"] == "2.00"
     run = found(reading(DIRECT, 250, load=UPLOADS), reading(named(OURS, BYTES), 250, load=UPLOADS))
     assert run.tables[0].rows[-1][-1] == "0.40"
+
+
+@pytest.mark.parametrize(
+    "load, is_halved",
+    [
+        pytest.param("100 KB on 256 connections", True, id="many connections"),
+        pytest.param(CALLS, False, id="few connections"),
+        pytest.param(UPLOADS, False, id="uploads"),
+    ],
+)
+def test_a_table_says_which_of_its_figures_are_about_half_of_a_load(
+    load: str, is_halved: bool
+) -> None:
+    run = found(reading(named(OURS, BYTES), load=load))
+    for text in (markdown(run), terminal(run)):
+        assert ("second half of the load" in text) is is_halved
+
+
+def test_calls_that_failed_are_counted_by_who_lost_them() -> None:
+    lost = named("nginx", BYTES)
+    run = found(
+        reading(lost, failed=1), reading(lost, number=1, failed=2), reading(named(OURS, BYTES))
+    )
+    (table,) = run.tables
+    assert table.note == "Calls that failed, of which one in 1,000 is let pass: nginx, as bytes: 3."
+    assert found(reading(lost)).tables[0].note == "No call failed."
+
+
+def said(requests: int, failed: int) -> load.Said:
+    return load.Said(seconds=1.0, requests=requests, failed=failed, p50=0.1, p99=0.1, p999=0.1)
+
+
+def test_few_calls_may_fail() -> None:
+    assert load.believed(said(2000, 2)).failed == 2
+
+
+@pytest.mark.parametrize(
+    "requests, failed",
+    [
+        pytest.param(2000, 3, id="more than one in a thousand"),
+        pytest.param(999, 1, id="one in fewer than a thousand"),
+        pytest.param(0, 0, id="no answer at all"),
+    ],
+)
+def test_a_load_of_which_more_calls_fail_has_no_figures(requests: int, failed: int) -> None:
+    with pytest.raises(Failed, match=f"{failed} calls failed, {requests} were answered"):
+        load.believed(said(requests, failed))
 
 
 def test_rates_are_drawn_against_connections() -> None:

@@ -1,5 +1,7 @@
 """A line for each goal, whatever was measured: what is missing is said, what is missed is named."""
 
+import pytest
+
 from bench import goals
 from bench.growth import Growth
 from bench.report import Report
@@ -51,3 +53,28 @@ def test_growth_is_judged_over_all_parts() -> None:
     points = ((10.0, 10.0), (100.0, 1000.0))
     steep = Growth(what="memory", by="links", unit="MB", points=points)
     assert goals.judged({"links": report(growths=(steep,))})[-1].startswith("MISSED: ")
+
+
+@pytest.mark.parametrize(
+    "met, expected",
+    [
+        pytest.param([True, True], "besides: 2 of 2 other verdicts hold", id="all hold"),
+        pytest.param(
+            [True, False],
+            "besides: 1 of 2 other verdicts hold; MISSED: the fastest list (so it was)",
+            id="what is missed is named",
+        ),
+    ],
+)
+def test_what_no_goal_is_about_is_counted_all_the_same(met: list[bool], expected: str) -> None:
+    requests = verdict("as requests, 1 KB on 1 connection: level with the best pair", met=met[0])
+    fastest = verdict("the fastest list", met=met[1])
+    lines = goals.judged({"calls": report(requests), "kube-edge": report(fastest)})
+    assert lines[-1] == expected
+
+
+def test_a_verdict_is_counted_with_its_goal_or_besides_and_never_twice() -> None:
+    ours = verdict("as bytes, 1 KB on 1 connection: level with the best pair", met=False)
+    lines = goals.judged({"calls": report(ours)})
+    assert sum("so it was" in one for one in lines) == 1
+    assert not any(one.startswith("besides: ") for one in lines)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bench import record, report
-from bench.mirroring import halves, settled
+from bench.mirroring import halves, settled_report
 from bench.mirroring.figures import (
     Changes,
     Growing,
@@ -22,8 +22,8 @@ from bench.mirroring.figures import (
 )
 from bench.mirroring.floor import Post
 from bench.mirroring.replay import replay
-from bench.mirroring.report import LINKS, PODS, SERVICES, growing
 from bench.mirroring.restart import beyond, counted
+from bench.mirroring.starts_report import LINKS, PODS, SERVICES, growing
 from bench.mirroring.storm import Storm
 from bench.population import SLICE, set_slices, stateful
 from bench.report import Report
@@ -51,12 +51,29 @@ def a_round(ours: Sync, floor: Sync) -> Round:
     return Round(ours=ours, floor=floor, load=1.0)
 
 
-def size(count: int, *rounds: Round, date: str = "2026-01-02") -> Size:
-    return Size(count=count, mirrors=count, date=date, rounds=rounds)
+EMPTY = sync(1.0, cpu=0.5, kept=50.0)
+
+
+def size(
+    count: int,
+    *rounds: Round,
+    date: str = "2026-01-02",
+    empty: Sync = EMPTY,
+    missing: dict[str, str] | None = None,
+) -> Size:
+    return Size(
+        count=count,
+        mirrors=count,
+        date=date,
+        machine=HERE,
+        empty=empty,
+        rounds=rounds,
+        missing=missing or {},
+    )
 
 
 def starts(*sizes: Size) -> Growing:
-    return Growing(machine=HERE, empty=sync(1.0, cpu=0.5, kept=50.0), sizes=sizes)
+    return Growing(sizes=sizes)
 
 
 def found(*rounds: Round, by: str = SERVICES) -> Report:
@@ -64,11 +81,15 @@ def found(*rounds: Round, by: str = SERVICES) -> Report:
 
 
 def restart(
-    writes: dict[str, int] | None = None, idle: dict[str, int] | None = None, mirrors: int = 1000
+    writes: dict[str, int] | None = None,
+    idle: dict[str, int] | None = None,
+    mirrors: int = 1000,
+    machine: Machine = HERE,
 ) -> Restart:
     return Restart(
         mirrors=mirrors,
         date="2026-01-02",
+        machine=machine,
         load=0.1,
         ready=1.0,
         settled=2.0,
@@ -125,12 +146,12 @@ def test_rounds_are_compared_within_themselves() -> None:
 def test_what_should_not_have_been_asked_for_is_named(
     writes: dict[str, int], idle: dict[str, int], goal: str
 ) -> None:
-    run = settled.restarts(Restarts(machine=HERE, each=(restart(writes, idle),)))
+    run = settled_report.restarts(Restarts(each=(restart(writes, idle),)))
     assert [verdict.goal for verdict in run.verdicts if not verdict.met] == [goal]
 
 
 def test_leases_may_be_renewed_at_rest() -> None:
-    run = settled.restarts(Restarts(machine=HERE, each=(restart(idle={"PUT leases": 30}),)))
+    run = settled_report.restarts(Restarts(each=(restart(idle={"PUT leases": 30}),)))
     assert all(judged(run).values())
 
 
@@ -179,10 +200,52 @@ def test_a_size_that_was_measured_again_replaces_itself_alone() -> None:
     assert merged(None, now) == now
 
 
+def test_a_size_is_compared_with_the_empty_controller_of_its_own_day() -> None:
+    one = a_round(sync(9.0, cpu=2.5, kept=60.0), sync(9.0))
+    before = starts(size(100, one))
+    now = starts(size(1000, one, empty=sync(1.0, cpu=1.5, kept=55.0)))
+    run = growing(merged(before, now), SERVICES)
+    added = [row[-1] for row in run.tables[0].rows if "isthmus" in row[0]]
+    assert added == ["100.0", "5.0"]
+    cpu, memory, *_ = run.growths
+    assert [figure for _, figure in cpu.points] == pytest.approx([2.0, 1.0])
+    assert [figure for _, figure in memory.points] == pytest.approx([10.0, 5.0])
+    assert "nothing to mirror: 50 to 55 MB, 0.50 to 1.50 s of CPU" in run.head
+
+
+def test_what_is_missing_at_one_size_stays_until_that_size_is_measured_again() -> None:
+    one = a_round(sync(9.0), sync(9.0))
+    before = starts(size(100, one, missing={"other": "gone"}), size(1000, one))
+    now = starts(size(1000, one, missing={"other": "too slow"}))
+    assert growing(merged(before, now), SERVICES).missing == {
+        "100: other": "gone",
+        "1,000: other": "too slow",
+    }
+    assert growing(merged(before, starts(size(100, one))), SERVICES).missing == {}
+
+
+def test_another_machine_is_named_beside_the_first() -> None:
+    one = size(100, a_round(sync(9.0), sync(9.0)))
+    there = msgspec.structs.replace(HERE, cores=64)
+    other = msgspec.structs.replace(one, count=1000, machine=there)
+    head = growing(starts(one, other), SERVICES).head
+    assert "2 cores, " in head
+    assert " and 64 cores, " in head
+
+
 def test_restarts_of_other_sizes_stay() -> None:
-    before = Restarts(machine=HERE, each=(restart(mirrors=5000),))
-    both = merged_restarts(before, Restarts(machine=HERE, each=(restart(mirrors=100),)))
+    before = Restarts(each=(restart(mirrors=5000),))
+    both = merged_restarts(before, Restarts(each=(restart(mirrors=100),)))
     assert [one.mirrors for one in both.each] == [100, 5000]
+
+
+def test_restarts_keep_the_machine_that_they_were_measured_on() -> None:
+    there = msgspec.structs.replace(HERE, cores=64)
+    before = Restarts(each=(restart(mirrors=100),))
+    both = merged_restarts(before, Restarts(each=(restart(mirrors=5000, machine=there),)))
+    head = settled_report.restarts(both).head
+    assert "2 cores, " in head
+    assert " and 64 cores, " in head
 
 
 def changes(ours: tuple[float, ...], floor: tuple[float, ...]) -> Latency:
@@ -207,7 +270,7 @@ def changes(ours: tuple[float, ...], floor: tuple[float, ...]) -> Latency:
 def test_one_change_is_judged_beside_the_floors(
     ours: tuple[float, ...], met: dict[str, bool]
 ) -> None:
-    run = settled.latency(changes(ours, (0.010, 0.010)))
+    run = settled_report.latency(changes(ours, (0.010, 0.010)))
     assert judged(run) == {
         f"one change, idle: {share} ≤ {limit} times the floor's": met[share]
         for share, limit in (("p50", 1.5), ("p99", 4.0))
@@ -215,7 +278,7 @@ def test_one_change_is_judged_beside_the_floors(
 
 
 def test_another_mirror_has_a_row_of_its_own() -> None:
-    (table,) = settled.latency(changes((0.01,), (0.01,))).tables
+    (table,) = settled_report.latency(changes((0.01,), (0.01,))).tables
     assert table.rows[-1] == ("idle: other", "1", "500.0", "500.0", "500.0", "500.0")
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from bench import document, edge, record, report, tables
+from bench.edge_goals import verdicts
 from bench.lineup import OURS
 from bench.meter import Import, Listing, Watching
 from bench.results import Machine, Results
 from bench.trial import in_turn
-from bench.verdicts import verdicts
 
 RIVAL = "kubernetes_asyncio"
 

@@ -6,7 +6,7 @@ from statistics import median
 from bench.growth import Growth
 from bench.mirroring.figures import Growing, Size, Sync
 from bench.plots import Line, Plot
-from bench.report import Report, days, loads, machine
+from bench.report import Report, days, loads, machines
 from bench.tables import Table, spread
 from bench.verdicts import Verdict
 
@@ -25,18 +25,25 @@ OURS, FLOOR = "isthmus controller", "floor: the same writes, bare"
 def growing(found: Growing, by: str) -> Report:
     """Report on cold starts, by the number of what ``by`` says."""
     rounds = [one for size in found.sizes for one in size.rounds]
+    where = machines([one.machine for one in found.sizes])
+    empty = _several([one.empty.kept for one in found.sizes], 0)
+    empty_cpu = _several([one.empty.cpu for one in found.sizes], 2)
     return Report(
         head=(
-            f"Measured on {days([one.date for one in found.sizes])}: {machine(found.machine)}; "
-            f"median of {_several([len(one.rounds) for one in found.sizes])} interleaved rounds "
+            f"Measured on {days([one.date for one in found.sizes])}: {where}; "
+            f"median of {_several([len(one.rounds) for one in found.sizes], 0)} interleaved rounds "
             f"(lowest … highest); {loads([one.load for one in rounds])}. A controller with "
-            f"nothing to mirror: {found.empty.kept:.0f} MB, {found.empty.cpu:.2f} s of CPU."
+            f"nothing to mirror: {empty} MB, {empty_cpu} s of CPU."
         ),
         tables=(_cold(found, by),),
         verdicts=tuple(verdict for size in found.sizes for verdict in _of_size(size))
         if by == SERVICES
         else (),
-        missing=found.missing,
+        missing={
+            f"{size.count:,}: {what}": why
+            for size in found.sizes
+            for what, why in size.missing.items()
+        },
         growths=growths(found, by),
         plots={} if by != SERVICES else {"cold": _cold_plot(found), "memory": _memory_plot(found)},
     )
@@ -44,7 +51,7 @@ def growing(found: Growing, by: str) -> Report:
 
 def growths(found: Growing, by: str) -> tuple[Growth, ...]:
     """Return what grows with the number, less what it is without any."""
-    empty = found.empty
+    empty = {size.count: size.empty for size in found.sizes}
 
     def points(figures: Mapping[int, float]) -> tuple[tuple[float, float], ...]:
         return tuple((float(count), figure) for count, figure in figures.items())
@@ -53,8 +60,8 @@ def growths(found: Growing, by: str) -> tuple[Growth, ...]:
     floor = {size.count: _middle([one.floor for one in size.rounds]) for size in found.sizes}
     by_ours = {count: one.writing for count, one in ours.items()}
     by_floor = {count: one.writing for count, one in floor.items()}
-    cpu = {count: one.cpu - empty.cpu for count, one in ours.items()}
-    kept = {count: one.kept - empty.kept for count, one in ours.items()}
+    cpu = {count: one.cpu - empty[count].cpu for count, one in ours.items()}
+    kept = {count: one.kept - empty[count].kept for count, one in ours.items()}
     return (
         Growth(what="controller's CPU", by=by, unit="s", points=points(cpu)),
         Growth(what="controller's memory", by=by, unit="MB", points=points(kept)),
@@ -120,7 +127,7 @@ def _cold(found: Growing, by: str) -> Table:
     rows: list[tuple[str, ...]] = []
     for size in found.sizes:
         ours, floor = [one.ours for one in size.rounds], [one.floor for one in size.rounds]
-        added = (_middle(ours).kept - found.empty.kept) * 1000 / size.mirrors
+        added = (_middle(ours).kept - size.empty.kept) * 1000 / size.mirrors
         rows.append(_row(f"{size.count:,}: {OURS}", ours, size.mirrors, f"{added:.1f}"))
         rows.append(_row(f"{size.count:,}: {FLOOR}", floor, size.mirrors))
         for name in dict.fromkeys(name for one in size.rounds for name in one.peers):
@@ -187,7 +194,8 @@ def _cold_plot(found: Growing) -> Plot:
 
 def _memory_plot(found: Growing) -> Plot:
     kept = {one.count: median(each.ours.kept for each in one.rounds) for one in found.sizes}
-    points = ((0.0, found.empty.kept), *((float(n), mb) for n, mb in kept.items()))
+    empty = median(one.empty.kept for one in found.sizes)
+    points = ((0.0, empty), *((float(n), mb) for n, mb in kept.items()))
     return Plot(
         title="What a controller keeps in memory",
         x_label="mirrors",
@@ -213,6 +221,6 @@ def _middle(each: Sequence[Sync]) -> Sync:
     )
 
 
-def _several(counts: Sequence[int]) -> str:
-    low, high = min(counts), max(counts)
-    return str(low) if low == high else f"{low} to {high}"
+def _several(figures: Sequence[float], digits: int) -> str:
+    low, high = f"{min(figures):.{digits}f}", f"{max(figures):.{digits}f}"
+    return low if low == high else f"{low} to {high}"
