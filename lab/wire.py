@@ -1,6 +1,7 @@
 """The wire between nodes: a bridge on this machine, and a cable to each node."""
 
 import subprocess
+from ipaddress import ip_address
 
 from lab.clusters import BRIDGE, HOST, Cluster
 from lab.packages import NotPossibleHere
@@ -18,8 +19,18 @@ def lay() -> None:
 def connect(cluster: Cluster, pid: int) -> None:
     """Lead a cable from the bridge into the network namespace of process ``pid``, as eth0."""
     ours = cable(cluster)
-    _ip("link", "add", ours, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    theirs = ("name", "eth0", "address", station(cluster), "netns", str(pid))
+    _ip("link", "add", ours, "type", "veth", "peer", *theirs)
     _ip("link", "set", ours, "master", BRIDGE, "up")
+
+
+def station(cluster: Cluster) -> str:
+    """Return a node's own number on the wire, the same whenever it starts.
+
+    Whoever has talked to it before remembers its number for half a minute, and would call another
+    one in vain.
+    """
+    return ":".join(f"{byte:02x}" for byte in (2, 0, *ip_address(cluster.address).packed))
 
 
 def disconnect(cluster: Cluster) -> None:
