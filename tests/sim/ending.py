@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from isthmus.model.wire import JsonObject
 from tests.sim import contract
-from tests.sim.acts import bind_anew
 from tests.sim.contract import FORBIDDEN_HERE, Claim, Name
+from tests.sim.healing import bind_anew
 from tests.sim.layout import PORT
 from tests.sim.places import GRANTS, LINKS, NAMESPACES, SERVICES, SLICES
 from tests.sim.scene import Scene

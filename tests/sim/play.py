@@ -14,8 +14,9 @@ from traceback import format_exception
 from isthmus.kube import client
 from isthmus.kube.exchange import Limits
 from tests.sim import reflection
-from tests.sim.acts import act, heal
+from tests.sim.acts import act
 from tests.sim.ending import LONG_QUIET, QUIET, watch_it_end
+from tests.sim.healing import heal
 from tests.sim.layout import Layout, layout
 from tests.sim.ledger import Ears
 from tests.sim.loop import SimLoop
