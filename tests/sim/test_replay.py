@@ -47,6 +47,10 @@ def test_schedules_that_are_kept_pass() -> None:
     assert f"{len(kept.stories())} passed, 0 failed" in done.stdout
 
 
+def test_a_schedule_named_after_no_bug_that_can_be_built_in_fails() -> None:
+    assert "no bug" in kept.wrong_with("something that nobody can build in", story("3"))
+
+
 def test_a_few_schedules_pass_and_say_what_was_in_them() -> None:
     done = sim("--seeds", "12", "--workers", "1")
     assert done.returncode == 0, done.stdout
