@@ -1,15 +1,19 @@
-"""What goes wrong with processes, clusters, and the lines and gateways between them."""
+"""What goes wrong with processes, clusters, and the lines and gateways between them.
+
+Each act returns whether it has done anything; what happens later, if at all, is counted then.
+"""
 
 import asyncio
 
 from isthmus.embedded.faults import effects
 from isthmus.embedded.state.store import Snapshot
 from tests.apps.clusters import PLAIN_SECRETS
+from tests.sim import states
 from tests.sim.beginning import furnish, token_of
 from tests.sim.faults import hurt, is_list, is_watch
 from tests.sim.layout import ELSEWHERE, GATEWAYS
 from tests.sim.places import site
-from tests.sim.scene import Scene
+from tests.sim.scene import Doom, Scene
 from tests.sim.steps import Step
 
 BAD_ADDRESSES = ("169.254.169.254", "127.0.0.1", "0.0.0.0", "203.0.113.99")
@@ -18,28 +22,34 @@ BAD_ADDRESSES = ("169.254.169.254", "127.0.0.1", "0.0.0.0", "203.0.113.99")
 # What happens to processes.
 
 
-async def crash(scene: Scene, step: Step) -> None:
+async def crash(scene: Scene, step: Step) -> bool:
     slot = scene.slots[step.where]
     slot.rests = step.number
+    is_there = slot.replica is not None and not slot.replica.is_over
     scene.kill(slot)
+    return is_there
 
 
-async def crash_at(scene: Scene, step: Step) -> None:
+async def crash_at(scene: Scene, step: Step) -> bool:
     slot = scene.slots[step.where]
-    slot.crash_at = int(step.number), step.kind.split()[1]
+    when = step.kind.split()[1]
+    slot.doom = Doom(int(step.number), when, lambda: states.count(scene, step.kind))
+    return False
 
 
-async def stop(scene: Scene, step: Step) -> None:
+async def stop(scene: Scene, step: Step) -> bool:
     slot = scene.slots[step.where]
-    if slot.replica is not None:
-        slot.rests = step.number
-        slot.replica.stop.set()
+    if slot.replica is None:
+        return False
+    slot.rests = step.number
+    slot.replica.stop.set()
+    return True
 
 
-async def pause(scene: Scene, step: Step) -> None:
+async def pause(scene: Scene, step: Step) -> bool:
     replica = scene.slots[step.where].replica
     if replica is None:
-        return
+        return False
     process = replica.process
     scene.loop.pause(process)
 
@@ -48,34 +58,38 @@ async def pause(scene: Scene, step: Step) -> None:
         scene.loop.resume(process)
 
     scene.loop.call_later(step.number, resume)
+    return True
 
 
-async def clock(scene: Scene, step: Step) -> None:
-    scene.slots[step.where].clock.ahead = step.number
+async def clock(scene: Scene, step: Step) -> bool:
+    clock = scene.slots[step.where].clock
+    before, clock.ahead = clock.ahead, step.number
+    return before != step.number
 
 
 # What happens to clusters and lines.
 
 
-async def fault(scene: Scene, step: Step) -> None:
+async def fault(scene: Scene, step: Step) -> bool:
     slot, _, where = step.where.partition(">")
     for path in scene.paths(slot, where):
         hurt(scene, path, step.what, int(step.number))
+    return False
 
 
-async def forbid(scene: Scene, step: Step) -> None:
+async def forbid(scene: Scene, step: Step) -> bool:
     """Let the source list nothing of a target for a while; L3: the link says so, and why."""
     joint = next(one for one in scene.layout.joints if one.target == step.where)
     leader = scene.ledger.holder
     if joint.via != "api" or _told(scene, step.where, "Ready") != ("True", "Ready"):
-        return
+        return False
     if leader not in {one.process for one in scene.paths("east", step.where)}:
-        return
+        return False
     could_tell = _can_tell(scene, leader)
     rules = []
     for path in scene.paths("east", step.where):
         if path.cut is not None or path.is_refused:
-            return
+            return False
         rules.append(path.faults.add(effects.failing(403), is_list))
         rules.append(path.faults.add(effects.failing(410), is_watch, 2))
     scene.sites[step.where].cluster.store.disconnect()
@@ -86,6 +100,7 @@ async def forbid(scene: Scene, step: Step) -> None:
         scene.ledger.blame("L3", f"nothing may be listed, and link {step.where} says {told}")
     for rule in rules:
         rule.times = 0
+    return True
 
 
 def _can_tell(scene: Scene, process: str) -> bool:
@@ -111,15 +126,17 @@ def _told(scene: Scene, link: str, kind: str) -> tuple[str, ...]:
     return ()
 
 
-async def compact(scene: Scene, step: Step) -> None:
+async def compact(scene: Scene, step: Step) -> bool:
     scene.sites[step.where].cluster.store.compact()
+    return True
 
 
-async def disconnect(scene: Scene, step: Step) -> None:
+async def disconnect(scene: Scene, step: Step) -> bool:
     scene.sites[step.where].cluster.store.disconnect()
+    return True
 
 
-async def api_down(scene: Scene, step: Step) -> None:
+async def api_down(scene: Scene, step: Step) -> bool:
     where = step.where
     scene.down.add(where)
     scene.sites[where].cluster.store.disconnect()
@@ -132,10 +149,12 @@ async def api_down(scene: Scene, step: Step) -> None:
             path.is_refused = False
 
     scene.loop.call_later(step.number, up)
+    return True
 
 
-async def backup(scene: Scene, step: Step) -> None:
+async def backup(scene: Scene, step: Step) -> bool:
     scene.backups[step.where] = scene.sites[step.where].cluster.store.snapshot()
+    return True
 
 
 def _has_all_links(scene: Scene, where: str, backup: Snapshot) -> bool:
@@ -150,12 +169,12 @@ def _has_all_links(scene: Scene, where: str, backup: Snapshot) -> bool:
     return there.keys() == now and all(there.values())
 
 
-async def restore(scene: Scene, step: Step) -> None:
+async def restore(scene: Scene, step: Step) -> bool:
     if scene.sites[step.where] is not site(step.where, 1):
-        return
+        return False
     backup = scene.backups.get(step.where)
     if backup is None or not _has_all_links(scene, step.where, backup):
-        return
+        return False
     scene.sites[step.where].cluster.store.restore(backup)
     # A watch from a version that is in the future by now shows nothing, and does not say so.
     scene.ledger.is_deaf = scene.ledger.was_lied_to = True
@@ -164,12 +183,13 @@ async def restore(scene: Scene, step: Step) -> None:
         for slot in scene.slots.values():
             if slot.replica is not None:
                 scene.ledger.froze[slot.replica.process] = scene.loop.time()
+    return True
 
 
-async def rebuild(scene: Scene, step: Step) -> None:
+async def rebuild(scene: Scene, step: Step) -> bool:
     """Let another cluster stand where this one was: same name, same Services, not the same."""
     if scene.sites[step.where] is not site(step.where, 1):
-        return
+        return False
     scene.sites[step.where].cluster.store.disconnect()
     scene.sites[step.where].observe = lambda _: None
     scene.sites[step.where] = site(step.where, 2)
@@ -179,25 +199,30 @@ async def rebuild(scene: Scene, step: Step) -> None:
     for slot in scene.slots.values():
         if slot.cluster == step.where:
             scene.kill(slot)
+    return True
 
 
-async def cut(scene: Scene, step: Step) -> None:
+async def cut(scene: Scene, step: Step) -> bool:
     slot, _, where = step.where.partition(">")
-    for path in scene.paths(slot, where):
+    paths = scene.paths(slot, where)
+    for path in paths:
         if step.kind == "cut":
             path.break_off()
         else:
             path.is_refused = True
         scene.loop.call_later(step.number, path.heal)
+    return bool(paths)
 
 
-async def gateway_down(scene: Scene, step: Step) -> None:
+async def gateway_down(scene: Scene, step: Step) -> bool:
     scene.way_lost(step.where)
+    was_up = step.where not in scene.network.dead
     scene.network.dead.add(step.where)
     scene.loop.call_later(step.number, scene.network.dead.discard, step.where)
+    return was_up
 
 
-async def gateway_moves(scene: Scene, step: Step) -> None:
+async def gateway_moves(scene: Scene, step: Step) -> bool:
     scene.way_lost(step.where)
     joint = next(one for one in scene.layout.joints if one.target == step.where)
     now_at = scene.network.names.get(joint.host, ())
@@ -206,33 +231,38 @@ async def gateway_moves(scene: Scene, step: Step) -> None:
         scene.network.listening.pop(address, None)
     scene.network.listening[there] = step.where
     scene.network.names[joint.host] = (there,)
+    return True
 
 
-async def names_lie(scene: Scene, step: Step) -> None:
+async def names_lie(scene: Scene, step: Step) -> bool:
     scene.way_lost(step.where)
     joint = next(one for one in scene.layout.joints if one.target == step.where)
     others = [one for name, one in GATEWAYS.items() if name != step.where]
     lies = (*BAD_ADDRESSES, *others)
     scene.network.names[joint.host] = (lies[int(step.number) % len(lies)],)
+    return True
 
 
-async def names_gone(scene: Scene, step: Step) -> None:
+async def names_gone(scene: Scene, step: Step) -> bool:
     scene.way_lost(step.where)
     joint = next(one for one in scene.layout.joints if one.target == step.where)
-    scene.network.names.pop(joint.host, None)
+    return scene.network.names.pop(joint.host, None) is not None
 
 
-async def catalogue(scene: Scene, step: Step) -> None:
-    broken = scene.network.broken
+async def catalogue(scene: Scene, step: Step) -> bool:
+    broken, serving = scene.network.broken, scene.network.serving(step.where)
     if int(step.number) % 2:
         broken[step.where] = broken.get(step.where, 0) + 1
     else:
         scene.network.silent[step.where] = scene.network.silent.get(step.where, 0) + 1
+    return serving is not None and serving.exporting.offers.streams.get("east", 0) > 0
 
 
-async def revoke(scene: Scene, step: Step) -> None:
+async def revoke(scene: Scene, step: Step) -> bool:
     name = f"cluster-credentials-{step.where}"
     found = await scene.user("east").get(PLAIN_SECRETS, name, "isthmus")
-    if found is not None:
-        scene.revoked.add(token_of(found))
-        scene.sites[step.where].cluster.store.disconnect()
+    if found is None:
+        return False
+    scene.revoked.add(token_of(found))
+    scene.sites[step.where].cluster.store.disconnect()
+    return True

@@ -16,7 +16,7 @@ async def heal(scene: Scene) -> None:
     """End all trouble that somebody makes; what only time can end goes on."""
     scene.ledger.say("## all trouble ends")
     for slot in scene.slots.values():
-        slot.crash_at, slot.clock.ahead = None, 0.0
+        slot.doom, slot.clock.ahead = None, 0.0
         if slot.replica is not None:
             if scene.loop.is_paused(slot.replica.process):
                 scene.ledger.froze[slot.replica.process] = scene.loop.time()

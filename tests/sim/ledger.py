@@ -53,6 +53,7 @@ class Ledger:
     truth: Truth = field(init=False)
     last_write: float = 0.0
     writes: Counter[str] = field(default_factory=Counter)
+    by_users: int = 0  # changes
     holder: str = ""  # of the source's lease
     is_deaf: bool = False  # whether events were kept from somebody
     was_lied_to: bool = False  # or wrong ones told
@@ -112,6 +113,7 @@ class Ledger:
                 self.holder = next((one["spec"].get("holderIdentity", "") for one in leases), "")
             return
         resource, actor = event.key.resource, ACTOR.get()
+        self.by_users += actor == "user"
         if resource in (SERVICES, SLICES, LINKS, GRANTS):
             self.truth.refresh(self._sites, where, resource)
         if resource == LEASES and where == "east":

@@ -124,6 +124,17 @@ class Path:
         return await cluster.api.handle(asked, as_of)
 
 
+def noted(effect: Effect, happens: Callable[[], None]) -> Effect:
+    """The same effect, which tells of every request that it meets: a rule that none comes by, or
+    only after another has answered it, is no fault."""
+
+    async def effects_and_tells(request: Request, serve: Serve) -> Answer:
+        happens()
+        return await effect(request, serve)
+
+    return effects_and_tells
+
+
 def late(seconds: float, keep: Callable[[asyncio.Task[None]], None]) -> Effect:
     """The connection breaks at once, and the request is carried out all the same, later."""
 

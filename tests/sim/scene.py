@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 from urllib.parse import urlsplit
@@ -55,6 +56,15 @@ class Replica:
     is_over: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Doom:
+    """A process is to be killed before or after one of its next writes."""
+
+    writes: int
+    when: str
+    happens: Callable[[], None]  # is called when it is
+
+
 @dataclass(slots=True)
 class Slot:
     """Where a replica runs, one after another."""
@@ -64,7 +74,7 @@ class Slot:
     clock: Clock
     replica: Replica | None = None
     starts: int = 0
-    crash_at: tuple[int, str] | None = None  # at which write from now, before or after it
+    doom: Doom | None = None
     rests: float = 5.0  # seconds until it is started again
     wants_to_run: bool = True
 
@@ -81,7 +91,7 @@ class Scene:
     backups: dict[str, Snapshot] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)  # tokens
     down: set[str] = field(default_factory=set)  # clusters whose API servers are gone
-    injected: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)  # faults that have happened
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)  # a fault, and a state
     late: set[asyncio.Task[None]] = field(default_factory=set)
     lost_ways: set[str] = field(default_factory=set)  # targets whose gateways had trouble
@@ -243,13 +253,14 @@ class Scene:
 
     async def _maybe_crash(self, path: Path, request: Request, when: str) -> None:
         slot = self.slots.get(path.process.rpartition(".")[0])
-        if slot is None or slot.crash_at is None or slot.crash_at[1] != when:
+        if slot is None or slot.doom is None or slot.doom.when != when:
             return
         if request.method not in WRITES or "/leases" in request.path:
             return
-        left = slot.crash_at[0] - 1
-        slot.crash_at = (left, when) if left > 0 else None
+        doom, left = slot.doom, slot.doom.writes - 1
+        slot.doom = replace(doom, writes=left) if left > 0 else None
         if left <= 0:
+            doom.happens()
             self.loop.call_soon(self.kill, slot)
             await asyncio.Event().wait()
 
