@@ -215,15 +215,19 @@ async def cut(scene: Scene, step: Step) -> bool:
 
 
 async def gateway_down(scene: Scene, step: Step) -> bool:
-    scene.way_lost(step.where)
     was_up = step.where not in scene.network.dead
     scene.network.dead.add(step.where)
-    scene.loop.call_later(step.number, scene.network.dead.discard, step.where)
+
+    def up() -> None:
+        scene.network.dead.discard(step.where)
+        scene.way_changed(step.where)
+
+    scene.loop.call_later(step.number, up)
     return was_up
 
 
 async def gateway_moves(scene: Scene, step: Step) -> bool:
-    scene.way_lost(step.where)
+    scene.way_changed(step.where)
     joint = next(one for one in scene.layout.joints if one.target == step.where)
     now_at = scene.network.names.get(joint.host, ())
     there = ELSEWHERE[step.where] if GATEWAYS[step.where] in now_at else GATEWAYS[step.where]
@@ -235,7 +239,7 @@ async def gateway_moves(scene: Scene, step: Step) -> bool:
 
 
 async def names_lie(scene: Scene, step: Step) -> bool:
-    scene.way_lost(step.where)
+    scene.way_changed(step.where)
     joint = next(one for one in scene.layout.joints if one.target == step.where)
     others = [one for name, one in GATEWAYS.items() if name != step.where]
     lies = (*BAD_ADDRESSES, *others)
@@ -244,7 +248,7 @@ async def names_lie(scene: Scene, step: Step) -> bool:
 
 
 async def names_gone(scene: Scene, step: Step) -> bool:
-    scene.way_lost(step.where)
+    scene.way_changed(step.where)
     joint = next(one for one in scene.layout.joints if one.target == step.where)
     return scene.network.names.pop(joint.host, None) is not None
 

@@ -132,7 +132,9 @@ def hurt(scene: Scene, path: Path, name: str, times: int) -> None:
             scene.ledger.is_deaf = True
         if name in LIES:
             scene.ledger.was_lied_to = True
+        if name == "empty list" and path.where == "east":
+            path.emptied += 1
+            # What two lists say is believed, by design.
+            scene.ledger.told_twice = scene.ledger.told_twice or path.emptied > 3
 
     path.faults.add(noted(make(scene, path), happens), matches, times)
-    if name == "empty list" and path.where == "east" and times > 3:
-        scene.ledger.told_twice = True  # what two lists say is believed, by design

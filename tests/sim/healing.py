@@ -22,7 +22,9 @@ async def heal(scene: Scene) -> None:
                 scene.ledger.froze[slot.replica.process] = scene.loop.time()
             scene.loop.resume(slot.replica.process)
     scene.down.clear()
-    scene.network.dead.clear()
+    for target in sorted(scene.network.dead):
+        scene.network.dead.discard(target)
+        scene.way_changed(target)
     for path in scene.paths():
         path.faults.clear()
         path.heal()
@@ -50,7 +52,9 @@ async def _set_right(scene: Scene, joint: Joint) -> None:
         GATEWAYS[target],
     )
     scene.network.listening[at] = target
-    scene.network.names[joint.host] = (at,)
+    if scene.network.names.get(joint.host) != (at,):
+        scene.network.names[joint.host] = (at,)
+        scene.way_changed(target)
     if not scene.sites[target].objects("isthmus.dev/grants"):
         given = {"metadata": {"name": "east"}, "spec": {"cluster": "east"}}
         await scene.user(target).create(GRANTS, given)

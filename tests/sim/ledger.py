@@ -57,7 +57,7 @@ class Ledger:
     holder: str = ""  # of the source's lease
     is_deaf: bool = False  # whether events were kept from somebody
     was_lied_to: bool = False  # or wrong ones told
-    told_twice: bool = False  # whether lists of the source may have lied more than once
+    told_twice: bool = False  # whether lists of the source have lied more than once
     froze: dict[str, float] = field(default_factory=dict)  # when a process last stood still
     egress: set[str] = field(default_factory=set)  # addresses that egress proxies ever had
     _sites: Mapping[str, Site] = field(default_factory=dict)

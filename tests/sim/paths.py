@@ -57,6 +57,7 @@ class Path:
     token: str = ""  # of the process itself; a request may bring another
     is_gone: bool = False
     is_refused: bool = False
+    emptied: int = 0  # lists that came out empty although there was something
     cut: asyncio.Event | None = None  # set when a line that is dead comes to life again
     faults: Faults = field(init=False)
 

@@ -24,6 +24,10 @@ from tests.sim.network import Air, Network
 from tests.sim.paths import WRITES, Path, Weather
 from tests.sim.places import Site, site
 
+# Seconds: a name is asked for again after 30, at the next of the probes, which are 22 apart at
+# most; two of them have to fail, each within 5.
+NOTICED = 30 + 22 + 2 * (22 + 5)
+
 
 @dataclass(slots=True)
 class Clock:
@@ -94,7 +98,7 @@ class Scene:
     injected: Counter[str] = field(default_factory=Counter)  # faults that have happened
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)  # a fault, and a state
     late: set[asyncio.Task[None]] = field(default_factory=set)
-    lost_ways: set[str] = field(default_factory=set)  # targets whose gateways had trouble
+    ways: dict[str, float] = field(default_factory=dict)  # when gateways had trouble last
     weather: Weather = field(init=False)
     network: Network = field(init=False)
     ledger: Ledger = field(init=False)
@@ -103,7 +107,7 @@ class Scene:
         self.weather = Weather(Random(f"{self.seed} weather"))
         self.network = Network(self.weather, self._serving)
         self.ledger = Ledger(self.loop.time)
-        self.ledger.truth.gateways = lambda name: None if name in self.lost_ways else 0.0
+        self.ledger.truth.gateways = self._way_since
         for name in ("east", *self.layout.targets):
             self.sites[name] = site(name, 1)
             self.sites[name].set_back(self.seed)
@@ -264,9 +268,17 @@ class Scene:
             self.loop.call_soon(self.kill, slot)
             await asyncio.Event().wait()
 
-    def way_lost(self, target: str) -> None:
-        """From now on nobody can say since when its gateway has been up."""
-        self.lost_ways.add(target)
+    def way_changed(self, target: str) -> None:
+        """A gateway has gone, moved or come back; whoever probes it has yet to notice."""
+        self.ways[target] = self.loop.time()
+
+    def _way_since(self, target: str) -> float | None:
+        """Since when everybody can know that a gateway is up, and where; None if it is not."""
+        joint = next(one for one in self.layout.joints if one.target == target)
+        led_to = {self.network.listening.get(one) for one in self.network.names.get(joint.host, ())}
+        if led_to != {target} or target in self.network.dead:
+            return None
+        return self.ways[target] + NOTICED if target in self.ways else 0.0
 
     def keep(self, task: asyncio.Task[None]) -> None:
         """Hold on to what arrives later by itself."""
