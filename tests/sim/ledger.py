@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from traceback import format_exception
 
-import msgspec
-
 from isthmus.embedded.state.store import Event, Key
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
@@ -22,6 +20,7 @@ from tests.sim.loop import PROCESS
 from tests.sim.paths import ACTOR, LED, WRITES
 from tests.sim.places import GRANTS, LEASES, LINKS, NAMESPACES, SERVICES, SLICES, Site
 from tests.sim.truth import Truth, terminating
+from tests.support.transports import aim
 
 SEEN = "isthmus-trust-seen"  # where every replica writes down, now and then, whom it trusts
 CANARY = "canary"  # every secret has this in it, and nothing that is shown may
@@ -93,11 +92,11 @@ class Ledger:
         if request.method not in WRITES or "/leases" in request.path:
             return
         if self.lines is not None and process != "user":
-            self.say(f"{process} → {where}: {request.method} {request.path}{_named(request)}")
+            self.say(f"{process} → {where}: {request.method} {aim(request)}")
         if process == "user" or "/events" in request.path:
             return
         tries = self._tries.setdefault(
-            (process, request.method, request.path + _named(request)), deque(maxlen=BUDGET)
+            (process, request.method, aim(request)), deque(maxlen=BUDGET)
         )
         if len(tries) == BUDGET and self.now() - tries[0] < 60:
             self.blame("I6", f"{process} writes all the time: {request.method} {request.path}")
@@ -260,11 +259,3 @@ def _is_lit(one: JsonObject) -> bool:
         (each.get("conditions") or {}).get("ready") is not False
         for each in one.get("endpoints") or ()
     )
-
-
-def _named(request: Request) -> str:
-    """What is made has its name in the body only."""
-    if request.method != "POST":
-        return ""
-    found = msgspec.json.decode(request.body)
-    return f"/{found['metadata'].get('name', '')}" if "metadata" in found else ""
