@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request, Response, Transport
+from tests.support.transports import aim
 
 T = TypeVar("T")
 
@@ -131,7 +132,7 @@ class _Mortal:
     async def _sent(self, request: Request) -> AsyncIterator[Response]:
         life = self.life
         number = len(life.asked)
-        life.asked.append(Asked(request.method, request.path, _writes(request)))
+        life.asked.append(Asked(request.method, aim(request), _writes(request)))
         if life.is_due(number, Fate.UNSENT):
             await life.die()
         if life.is_due(number, Fate.STUCK):

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
+from isthmus.apps.rotation.planning import CannotRotate
 from isthmus.embedded.state.store import Key
 from isthmus.model.names import ISSUER, TRUST, TRUST_ROTATION, TRUST_SEEN
 from isthmus.model.wire import JsonObject
@@ -82,6 +83,10 @@ async def _goes_on(here: Mesh, goal: Pair, moment: Moment) -> None:
     again = Life()
     if goal is NEW:
         await driven(here, goal, again)
+    else:  # what has been rolled back is over, and whoever asks again is told so
+        with pytest.raises(CannotRotate, match="no rotation to roll back"):
+            await driven(here, goal, again)
+    assert again.asked, moment
     assert again.writes == [], moment
     assert _others(here) == untouched, moment
 

@@ -3,12 +3,13 @@ then nobody has anything left to write.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from isthmus.model.wire import JsonObject
 from tests.sim import contract
-from tests.sim.acts import bind_anew
 from tests.sim.contract import FORBIDDEN_HERE, Claim, Name
+from tests.sim.healing import bind_anew
 from tests.sim.layout import PORT
 from tests.sim.places import GRANTS, LINKS, NAMESPACES, SERVICES, SLICES
 from tests.sim.scene import Scene
@@ -20,13 +21,20 @@ QUIET = 30.0  # seconds without a write after which nobody has anything left to 
 LONG_QUIET = 1800.0  # … and in some schedules
 
 
+class Problem(NamedTuple):
+    """Something that is not as it should be, and the rule that says how it should."""
+
+    rule: str
+    what: str
+
+
 async def watch_it_end(scene: Scene, *, quiet: float) -> None:
     """Wait until all is well and has been for a while; blame whoever keeps it from being so."""
     ledger = scene.ledger
     healed = scene.loop.time()
     patience = LONG_PATIENCE if ledger.was_lied_to else PATIENCE
     pause = 3.0
-    found = ["never looked"]
+    found = [Problem("L1", "never looked")]
     while not ledger.crimes:
         await asyncio.sleep(pause)
         now = scene.loop.time()
@@ -36,17 +44,31 @@ async def watch_it_end(scene: Scene, *, quiet: float) -> None:
         if not found and now - settled_at >= quiet:
             return
         if now - healed > patience and found:
-            ledger.blame("L1", "; ".join(found))
+            ledger.blame(found[0].rule, said(found))
         elif now - healed > patience + quiet:
             ledger.blame("L2", f"still writing {now - healed:.0f} s after all trouble")
         pause = min(pause * 1.6, 60.0) if found else max(3.0, settled_at + quiet - now + 0.1)
 
 
-def problems(scene: Scene) -> Iterator[str]:
+def problems(scene: Scene) -> Iterator[Problem]:
     """Yield everything that is not as it should be."""
-    yield from _mirrors(scene)
-    yield from _statuses(scene)
-    yield from _insides(scene)
+    yield from _of("L1", _mirrors(scene))
+    yield from _of("L1", _unlinked(scene))
+    yield from _of("L3", _statuses(scene))
+    yield from _of("L4", _waiting(scene))
+    yield from _of("L4", _led(scene))
+    yield from _of("I10", _gateways(scene))
+    yield from _of("I11", _remembered(scene))
+
+
+def _of(rule: str, found: Iterable[str]) -> Iterator[Problem]:
+    return (Problem(rule, what) for what in found)
+
+
+def said(found: list[Problem]) -> str:
+    """Say the first, whose rule is blamed, and then the others, each with its rule."""
+    first, *others = found
+    return "; ".join([first.what, *(f"{one.rule}: {one.what}" for one in others)])
 
 
 def expected(scene: Scene) -> dict[Name, tuple[Claim, ...]]:
@@ -184,6 +206,13 @@ def _listeners(
                 yield f"{'/'.join(name)} and {'/'.join(other)} share the port {one['port']}"
 
 
+def _unlinked(scene: Scene) -> Iterator[str]:
+    """L1: links that somebody has deleted are gone."""
+    for link in scene.sites["east"].objects(LINKS):
+        if "deletionTimestamp" in link["metadata"]:
+            yield f"link {link['metadata']['name']} does not go"
+
+
 def _statuses(scene: Scene) -> Iterator[str]:
     """L3: what links say of themselves is true."""
     east = scene.sites["east"]
@@ -192,7 +221,6 @@ def _statuses(scene: Scene) -> Iterator[str]:
     for link in east.objects(LINKS):
         name, status = link["metadata"]["name"], link.get("status") or {}
         if "deletionTimestamp" in link["metadata"]:
-            yield f"link {name} does not go"
             continue
         told = {one["type"]: one["status"] for one in status.get("conditions") or ()}
         for kind in ("Connected", "Synced", "GatewayAlive", "Ready"):
@@ -235,8 +263,8 @@ def _refused(
     return found
 
 
-def _insides(scene: Scene) -> Iterator[str]:
-    """L4 and I11: nothing waits, and what is remembered is no more than what there is."""
+def _waiting(scene: Scene) -> Iterator[str]:
+    """L4: everybody runs, and nothing waits."""
     for slot in scene.slots.values():
         if slot.replica is None:
             yield f"{slot.name} does not run"
@@ -246,6 +274,28 @@ def _insides(scene: Scene) -> Iterator[str]:
         leads = controller.election.still_leading()
         if leads and (queue.depth or queue.held or queue.delayed):
             yield f"{slot.name} has {queue.depth}+{queue.held}+{queue.delayed} names to work on"
+
+
+def _led(scene: Scene) -> Iterator[str]:
+    """L4: one replica leads."""
+    holders = [
+        slot.name
+        for slot in scene.slots.values()
+        if slot.replica and slot.replica.controller.election.still_leading()
+    ]
+    for cluster in scene.sites:
+        here = [one for one in holders if one.startswith(f"{cluster}-")]
+        runs = any(slot.cluster == cluster for slot in scene.slots.values())
+        if runs and len(here) != 1:
+            yield f"{cluster} is led by {here}"
+
+
+def _remembered(scene: Scene) -> Iterator[str]:
+    """I11: what is remembered is what there is."""
+    for slot in scene.slots.values():
+        if slot.replica is None:
+            continue
+        controller = slot.replica.controller
         # What proxies are told is not among them: without sockets there are no proxies.
         held = controller.held - controller.dataplane.held
         if held:
@@ -259,17 +309,6 @@ def _insides(scene: Scene) -> Iterator[str]:
             known = {(one.namespace, one.name) for one in cache.objects}
             if known != {contract.name_of(one) for one in site.objects(kind)}:
                 yield f"{slot.name} knows other {kind} than there are"
-    holders = [
-        slot.name
-        for slot in scene.slots.values()
-        if slot.replica and slot.replica.controller.election.still_leading()
-    ]
-    for cluster in scene.sites:
-        here = [one for one in holders if one.startswith(f"{cluster}-")]
-        runs = any(slot.cluster == cluster for slot in scene.slots.values())
-        if runs and len(here) != 1:
-            yield f"{cluster} is led by {here}"
-    yield from _gateways(scene)
 
 
 def _gateways(scene: Scene) -> Iterator[str]:

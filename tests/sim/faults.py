@@ -7,7 +7,8 @@ from typing import TypeAlias
 from isthmus.embedded.faults import effects
 from isthmus.embedded.faults.rules import Effect
 from isthmus.kube.transport import Request
-from tests.sim.paths import WRITES, Path, lagging, late
+from tests.sim import states
+from tests.sim.paths import WRITES, Path, lagging, late, noted
 from tests.sim.scene import Scene
 
 Make: TypeAlias = Callable[[Scene, Path], Effect]
@@ -124,10 +125,16 @@ FAULTS: dict[str, tuple[Make, Callable[[Request], bool], bool]] = {
 def hurt(scene: Scene, path: Path, name: str, times: int) -> None:
     """Let that happen to so many requests of one line."""
     make, matches, deafens = FAULTS[name]
-    path.faults.add(make(scene, path), matches, times)
-    if deafens:
-        scene.ledger.is_deaf = True
-    if name == "empty list" and path.where == "east" and times > 3:
-        scene.ledger.told_twice = True  # what two lists say is believed, by design
-    if name in LIES:
-        scene.ledger.was_lied_to = True
+
+    def happens() -> None:
+        states.count(scene, f"fault: {name}")
+        if deafens:
+            scene.ledger.is_deaf = True
+        if name in LIES:
+            scene.ledger.was_lied_to = True
+        if name == "empty list" and path.where == "east":
+            path.emptied += 1
+            # What two lists say is believed, by design.
+            scene.ledger.told_twice = scene.ledger.told_twice or path.emptied > 3
+
+    path.faults.add(noted(make(scene, path), happens), matches, times)

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 from tests.sim.layout import Joint, Layout
+from tests.sim.mutations import BUGS, built_in
 from tests.sim.play import Story
+from tests.sim.running import played
 from tests.sim.steps import Step
 
 FOLDER = Path(__file__).parent / "kept"
@@ -45,3 +47,18 @@ def read(text: str) -> Story:
 def stories() -> dict[str, Story]:
     """All that are kept, by what was wrong."""
     return {path.stem: read(path.read_text()) for path in sorted(FOLDER.glob("*.jsonl"))}
+
+
+def wrong_with(name: str, told: Story) -> str:
+    """Return what is wrong with a story that is kept, or nothing.
+
+    It has to pass, and to fail if the bug that it is named after is back. One that is named after
+    no bug that can be built in would show nothing any more, and nobody would notice.
+    """
+    if name not in BUGS:
+        return "is named after no bug of tests/sim/mutations.py"
+    wrong = played(told).wrong
+    if wrong:
+        return wrong
+    with built_in(name):
+        return "" if played(told).wrong else "would not notice the bug"

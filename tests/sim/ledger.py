@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from traceback import format_exception
 
-import msgspec
-
 from isthmus.embedded.state.store import Event, Key
 from isthmus.kube.transport import Request
 from isthmus.model.wire import JsonObject
@@ -22,6 +20,7 @@ from tests.sim.loop import PROCESS
 from tests.sim.paths import ACTOR, LED, WRITES
 from tests.sim.places import GRANTS, LEASES, LINKS, NAMESPACES, SERVICES, SLICES, Site
 from tests.sim.truth import Truth, terminating
+from tests.support.transports import aim
 
 SEEN = "isthmus-trust-seen"  # where every replica writes down, now and then, whom it trusts
 CANARY = "canary"  # every secret has this in it, and nothing that is shown may
@@ -53,10 +52,11 @@ class Ledger:
     truth: Truth = field(init=False)
     last_write: float = 0.0
     writes: Counter[str] = field(default_factory=Counter)
+    by_users: int = 0  # changes
     holder: str = ""  # of the source's lease
     is_deaf: bool = False  # whether events were kept from somebody
     was_lied_to: bool = False  # or wrong ones told
-    told_twice: bool = False  # whether lists of the source may have lied more than once
+    told_twice: bool = False  # whether lists of the source have lied more than once
     froze: dict[str, float] = field(default_factory=dict)  # when a process last stood still
     egress: set[str] = field(default_factory=set)  # addresses that egress proxies ever had
     _sites: Mapping[str, Site] = field(default_factory=dict)
@@ -92,11 +92,11 @@ class Ledger:
         if request.method not in WRITES or "/leases" in request.path:
             return
         if self.lines is not None and process != "user":
-            self.say(f"{process} → {where}: {request.method} {request.path}{_named(request)}")
+            self.say(f"{process} → {where}: {request.method} {aim(request)}")
         if process == "user" or "/events" in request.path:
             return
         tries = self._tries.setdefault(
-            (process, request.method, request.path + _named(request)), deque(maxlen=BUDGET)
+            (process, request.method, aim(request)), deque(maxlen=BUDGET)
         )
         if len(tries) == BUDGET and self.now() - tries[0] < 60:
             self.blame("I6", f"{process} writes all the time: {request.method} {request.path}")
@@ -112,6 +112,7 @@ class Ledger:
                 self.holder = next((one["spec"].get("holderIdentity", "") for one in leases), "")
             return
         resource, actor = event.key.resource, ACTOR.get()
+        self.by_users += actor == "user"
         if resource in (SERVICES, SLICES, LINKS, GRANTS):
             self.truth.refresh(self._sites, where, resource)
         if resource == LEASES and where == "east":
@@ -258,11 +259,3 @@ def _is_lit(one: JsonObject) -> bool:
         (each.get("conditions") or {}).get("ready") is not False
         for each in one.get("endpoints") or ()
     )
-
-
-def _named(request: Request) -> str:
-    """What is made has its name in the body only."""
-    if request.method != "POST":
-        return ""
-    found = msgspec.json.decode(request.body)
-    return f"/{found['metadata'].get('name', '')}" if "metadata" in found else ""

@@ -57,6 +57,7 @@ class Path:
     token: str = ""  # of the process itself; a request may bring another
     is_gone: bool = False
     is_refused: bool = False
+    emptied: int = 0  # lists that came out empty although there was something
     cut: asyncio.Event | None = None  # set when a line that is dead comes to life again
     faults: Faults = field(init=False)
 
@@ -122,6 +123,17 @@ class Path:
         headers = {**shown, _WHO: f"Bearer {cluster.admin_token}"}
         asked = replace(request, headers=headers)
         return await cluster.api.handle(asked, as_of)
+
+
+def noted(effect: Effect, happens: Callable[[], None]) -> Effect:
+    """The same effect, which tells of every request that it meets: a rule that none comes by, or
+    only after another has answered it, is no fault."""
+
+    async def effects_and_tells(request: Request, serve: Serve) -> Answer:
+        happens()
+        return await effect(request, serve)
+
+    return effects_and_tells
 
 
 def late(seconds: float, keep: Callable[[asyncio.Task[None]], None]) -> Effect:

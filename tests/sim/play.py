@@ -14,8 +14,9 @@ from traceback import format_exception
 from isthmus.kube import client
 from isthmus.kube.exchange import Limits
 from tests.sim import reflection
-from tests.sim.acts import act, heal
+from tests.sim.acts import act
 from tests.sim.ending import LONG_QUIET, QUIET, watch_it_end
+from tests.sim.healing import heal
 from tests.sim.layout import Layout, layout
 from tests.sim.ledger import Ears
 from tests.sim.loop import SimLoop
@@ -113,25 +114,29 @@ async def _play(told: Story, loop: SimLoop, outcome: Outcome, *, lines: bool) ->
 
 async def _rotate(told: Story, outcome: Outcome, *, lines: bool) -> None:
     now = asyncio.get_running_loop().time
-    outcome.injected.update(f"rotation: {step.kind}" for step in told.steps)
 
     def say(line: str) -> None:
         if lines:
             outcome.lines.append(f"{now():9.3f}  {line}")
 
+    def happens(fault: str) -> None:
+        outcome.injected[f"rotation: {fault}"] += 1
+
     outcome.rule = "I9"  # whatever is raised: the watch over strangers is all that raises here
-    outcome.wrong = await rotate(told.steps, told.seed, say)
+    outcome.wrong = await rotate(told.steps, told.seed, say, happens)
     outcome.rule = "L1" if outcome.wrong else ""
     outcome.seconds = now()
 
 
 async def _reflect(told: Story, outcome: Outcome) -> None:
     steps = [(step.kind, step.what, int(step.number)) for step in told.steps]
-    outcome.injected.update(
-        f"reflection: {what or kind}" for kind, what, _ in steps if kind not in ("put", "wait")
-    )
+
+    def happens(fault: str) -> None:
+        outcome.injected[f"reflection: {fault}"] += 1
+
     outcome.rule = "L1"
-    await reflection.play(steps, seed=Random(told.seed).randint(0, 999), streaming=told.streaming)
+    seed = Random(told.seed).randint(0, 999)
+    await reflection.play(steps, seed=seed, streaming=told.streaming, happens=happens)
     outcome.rule = ""
     outcome.seconds = asyncio.get_running_loop().time()
 

@@ -24,6 +24,7 @@ from isthmus.kube.resources import CONFIG_MAPS
 from isthmus.kube.transport import Request
 from isthmus.model.objects import ConfigMap, Key, Metadata
 from isthmus.runtime.cache import Cache
+from tests.sim.paths import noted
 
 DEFAULT = Selection(namespace="default")
 
@@ -58,7 +59,8 @@ FAULTS: dict[str, Callable[[Cluster], Effect]] = {
 class Scene:
     """A cluster, someone who writes undisturbed, and a reflector that has a hard time."""
 
-    def __init__(self, seed: int, *, streaming: bool) -> None:
+    def __init__(self, seed: int, happens: Callable[[str], None], *, streaming: bool) -> None:
+        self.happens = happens  # hears of every fault, by name
         self.cluster = Cluster("west", random=Random(seed))
         undisturbed = Faults(self.cluster.api.handle, self.cluster.store)
         self.writer = Client(InProcess(undisturbed, self.cluster.admin_token))
@@ -81,7 +83,8 @@ class Scene:
         return {one.metadata.key: one for one in page.objects}
 
     def hurt(self, name: str, times: int) -> None:
-        self.cluster.faults.add(FAULTS[name](self.cluster), _reads, times)
+        effect = noted(FAULTS[name](self.cluster), lambda: self.happens(name))
+        self.cluster.faults.add(effect, _reads, times)
 
 
 def _reads(request: Request) -> bool:
@@ -92,6 +95,7 @@ Step: TypeAlias = tuple[str, str, int]
 
 NAMES = ("a", "b", "c", "d", "e")
 ACTIONS = ("compact", "disconnect", "stop", "start", "backup", "restore")
+BROKEN = frozenset({"compact", "disconnect", "stop", "restore"})  # those that are faults
 
 
 def schedule(random: Random) -> list[Step]:
@@ -115,6 +119,8 @@ def schedule(random: Random) -> list[Step]:
 
 async def act(scene: Scene, step: Step) -> None:
     faults = scene.cluster.faults
+    if step[0] in BROKEN:
+        scene.happens(step[0])
     match step:
         case ("put", name, number):
             await scene.put(name, str(number))
@@ -138,9 +144,15 @@ async def act(scene: Scene, step: Step) -> None:
             faults.restore(scene.backup)
 
 
-async def play(steps: list[Step], *, seed: int = 1, streaming: bool = True) -> Scene:
+async def play(
+    steps: list[Step],
+    *,
+    seed: int = 1,
+    streaming: bool = True,
+    happens: Callable[[str], None] = lambda _: None,
+) -> Scene:
     """Act the steps out, let all faults end, give it half an hour, and compare."""
-    scene = Scene(seed, streaming=streaming)
+    scene = Scene(seed, happens, streaming=streaming)
     async with asyncio.TaskGroup() as group:
         reflecting = group.create_task(reflect(scene.source, scene.reflector, scene.cache.fold))
         for step in steps:

@@ -23,6 +23,7 @@ from isthmus.pki.issuer import LIFETIME
 from isthmus.pki.keys import Pair
 from tests.apps.clusters import VirtualClock, Wire
 from tests.apps.rotation.mesh import NEW, OLD, STEP, Mesh, mesh, prints
+from tests.sim.paths import noted
 from tests.sim.steps import Step
 
 NAMES = ("east", "west")
@@ -54,8 +55,9 @@ def rotation_schedule(random: Random) -> list[Step]:
 class Rotation:
     """A mesh, and whoever drives the rotation at the moment."""
 
-    def __init__(self, made: Mesh, seed: str) -> None:
+    def __init__(self, made: Mesh, seed: str, happens: Callable[[str], None]) -> None:
         self.mesh = made
+        self._happens = happens
         self.goal: Pair = NEW
         self.is_done = asyncio.Event()
         self._random = Random(f"{seed} driver")
@@ -96,15 +98,20 @@ class Rotation:
                 self.begin()
             case "fault":
                 faults = self._faults[step.where]
-                faults.add(FAULTS[step.what](faults), times=int(step.number))
+                effect = noted(FAULTS[step.what](faults), lambda: self._happens(step.what))
+                faults.add(effect, times=int(step.number))
             case "crash":
+                self._happens("crash")
                 await self.crash()
             case "crash at":
                 self._crash_at = int(step.number)
             case "deaf" | "hears":
                 members = self.mesh.towns[step.where].members
                 members[int(step.number) % len(members)].is_deaf = step.kind == "deaf"
+                if step.kind == "deaf":
+                    self._happens("deaf")
             case "turn" if not self.is_done.is_set():
+                self._happens("turn")
                 self.goal = OLD if self.goal is NEW else NEW
                 await self.crash()
             case "joins":
@@ -152,6 +159,7 @@ class Rotation:
         if self._crash_at > 0:
             self._crash_at -= 1
             if self._crash_at == 0:
+                self._happens("crash at")
                 for wire in self._wires.values():
                     wire.cut()
 
@@ -169,10 +177,18 @@ class _Counting(Wire):
         return Wire.send(self, request)
 
 
-async def rotate(steps: tuple[Step, ...], seed: str, say: Callable[[str], None]) -> str:
-    """Act a rotation out; return what was wrong in the end, or nothing. Strangers raise."""
+async def rotate(
+    steps: tuple[Step, ...],
+    seed: str,
+    say: Callable[[str], None],
+    happens: Callable[[str], None],
+) -> str:
+    """Act a rotation out; return what was wrong in the end, or nothing. Strangers raise.
+
+    ``happens`` hears of every fault, by name.
+    """
     async with mesh(*NAMES, seed=Random(seed).randint(0, 99)) as made:
-        turning = Rotation(made, seed)
+        turning = Rotation(made, seed, happens)
         for step in steps:
             say(f"## {step}")
             await turning.act(step)

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 from urllib.parse import urlsplit
@@ -22,6 +23,10 @@ from tests.sim.loop import PROCESS, SimLoop
 from tests.sim.network import Air, Network
 from tests.sim.paths import WRITES, Path, Weather
 from tests.sim.places import Site, site
+
+# Seconds: a name is asked for again after 30, at the next of the probes, which are 22 apart at
+# most; two of them have to fail, each within 5.
+NOTICED = 30 + 22 + 2 * (22 + 5)
 
 
 @dataclass(slots=True)
@@ -55,6 +60,15 @@ class Replica:
     is_over: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Doom:
+    """A process is to be killed before or after one of its next writes."""
+
+    writes: int
+    when: str
+    happens: Callable[[], None]  # is called when it is
+
+
 @dataclass(slots=True)
 class Slot:
     """Where a replica runs, one after another."""
@@ -64,7 +78,7 @@ class Slot:
     clock: Clock
     replica: Replica | None = None
     starts: int = 0
-    crash_at: tuple[int, str] | None = None  # at which write from now, before or after it
+    doom: Doom | None = None
     rests: float = 5.0  # seconds until it is started again
     wants_to_run: bool = True
 
@@ -81,10 +95,10 @@ class Scene:
     backups: dict[str, Snapshot] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)  # tokens
     down: set[str] = field(default_factory=set)  # clusters whose API servers are gone
-    injected: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)  # faults that have happened
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)  # a fault, and a state
     late: set[asyncio.Task[None]] = field(default_factory=set)
-    lost_ways: set[str] = field(default_factory=set)  # targets whose gateways had trouble
+    ways: dict[str, float] = field(default_factory=dict)  # when gateways had trouble last
     weather: Weather = field(init=False)
     network: Network = field(init=False)
     ledger: Ledger = field(init=False)
@@ -93,7 +107,7 @@ class Scene:
         self.weather = Weather(Random(f"{self.seed} weather"))
         self.network = Network(self.weather, self._serving)
         self.ledger = Ledger(self.loop.time)
-        self.ledger.truth.gateways = lambda name: None if name in self.lost_ways else 0.0
+        self.ledger.truth.gateways = self._way_since
         for name in ("east", *self.layout.targets):
             self.sites[name] = site(name, 1)
             self.sites[name].set_back(self.seed)
@@ -243,19 +257,28 @@ class Scene:
 
     async def _maybe_crash(self, path: Path, request: Request, when: str) -> None:
         slot = self.slots.get(path.process.rpartition(".")[0])
-        if slot is None or slot.crash_at is None or slot.crash_at[1] != when:
+        if slot is None or slot.doom is None or slot.doom.when != when:
             return
         if request.method not in WRITES or "/leases" in request.path:
             return
-        left = slot.crash_at[0] - 1
-        slot.crash_at = (left, when) if left > 0 else None
+        doom, left = slot.doom, slot.doom.writes - 1
+        slot.doom = replace(doom, writes=left) if left > 0 else None
         if left <= 0:
+            doom.happens()
             self.loop.call_soon(self.kill, slot)
             await asyncio.Event().wait()
 
-    def way_lost(self, target: str) -> None:
-        """From now on nobody can say since when its gateway has been up."""
-        self.lost_ways.add(target)
+    def way_changed(self, target: str) -> None:
+        """A gateway has gone, moved or come back; whoever probes it has yet to notice."""
+        self.ways[target] = self.loop.time()
+
+    def _way_since(self, target: str) -> float | None:
+        """Since when everybody can know that a gateway is up, and where; None if it is not."""
+        joint = next(one for one in self.layout.joints if one.target == target)
+        led_to = {self.network.listening.get(one) for one in self.network.names.get(joint.host, ())}
+        if led_to != {target} or target in self.network.dead:
+            return None
+        return self.ways[target] + NOTICED if target in self.ways else 0.0
 
     def keep(self, task: asyncio.Task[None]) -> None:
         """Hold on to what arrives later by itself."""

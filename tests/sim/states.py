@@ -1,6 +1,6 @@
 """In which states controllers are when something happens to them: what coverage is counted by."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from isthmus.apps.controller.run import Controller
 from tests.sim.scene import Scene
@@ -26,6 +26,13 @@ def of(scene: Scene) -> Iterator[str]:
         links = {_link(controller, uid) for uid in controller.state.targets} or {"no link"}
         for link in sorted(links):
             yield f"{role}, {link}"
+
+
+def count(scene: Scene, fault: str, found: Iterable[str] | None = None) -> None:
+    """Note that a fault has happened, and what it met: ``found``, or whatever is so now."""
+    scene.injected[fault] += 1
+    for state in of(scene) if found is None else found:
+        scene.pairs[fault, state] += 1
 
 
 def every() -> list[str]:

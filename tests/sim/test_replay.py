@@ -10,9 +10,11 @@ from random import Random
 import pytest
 
 from tests.sim import kept
-from tests.sim.play import play, story
+from tests.sim.layout import Joint, Layout
+from tests.sim.play import Story, play, story
 from tests.sim.reflection import play as reflect
 from tests.sim.reflection import schedule
+from tests.sim.steps import Step
 from tests.support.virtual import VirtualLoop
 
 
@@ -47,6 +49,10 @@ def test_schedules_that_are_kept_pass() -> None:
     assert f"{len(kept.stories())} passed, 0 failed" in done.stdout
 
 
+def test_a_schedule_named_after_no_bug_that_can_be_built_in_fails() -> None:
+    assert "no bug" in kept.wrong_with("something that nobody can build in", story("3"))
+
+
 def test_a_few_schedules_pass_and_say_what_was_in_them() -> None:
     done = sim("--seeds", "12", "--workers", "1")
     assert done.returncode == 0, done.stdout
@@ -68,6 +74,24 @@ def test_the_same_seed_is_the_same_play() -> None:
     assert once.lines == again.lines
     assert once.wrong == again.wrong == ""
     assert play(replace(told, seed="another"), lines=True).lines != once.lines
+
+
+def test_what_comes_to_nothing_is_not_counted_as_a_fault() -> None:
+    layout = Layout((Joint("west", "api", "envoy", True),), (("west", "default/web"),), 1)
+    steps = (
+        Step("begin", wait=6.0),
+        Step("fault", "east-a>west", "410 in a list", 3),  # there is one page only
+        Step("fault", "east-a>east", "writes delayed", 3),
+        Step("crash after", "east-a", "", 40),  # that many are not written
+        Step("unexport", "west", "default/api"),  # is not there
+        Step("catalogue", "west", "", 1),  # is not read
+        Step("delete mirror", "east", "", 0, 6.0),
+    )
+    found = play(Story("1", layout, steps))
+    assert found.wrong == ""
+    assert found.injected.keys() == {"fault: writes delayed", "delete mirror"}
+    assert found.injected["delete mirror"] == 1
+    assert {fault for fault, _ in found.pairs} == found.injected.keys()
 
 
 def test_a_story_is_written_down_and_read_again() -> None:

@@ -4,9 +4,10 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,17 +92,51 @@ async def controller(kubeconfig: JsonObject, folder: Path) -> AsyncIterator[Proc
         await end(process, GRACE)
 
 
-def table(measured: Sequence[Measured]) -> tuple[list[str], list[tuple[str, Slope]]]:
-    """Return lines for people, and what leaks."""
-    lines = ["         after the warm-up:  first    last     min     max   per 1,000   allowed"]
-    leaks: list[tuple[str, Slope]] = []
+def slopes(measured: Sequence[Measured]) -> dict[str, Slope]:
+    """Return how each measure grows."""
+    return {
+        name: slope([(one.restarts, getattr(one, name)) for one in measured]) for name in MEASURES
+    }
+
+
+def table(found: Mapping[str, Slope]) -> Iterator[str]:
+    """Yield lines for people."""
+    yield "         after the warm-up:  first    last     min     max   per 1,000   allowed"
     for name, (unit, allowed) in MEASURES.items():
-        found = slope([(one.restarts, getattr(one, name)) for one in measured])
-        numbers = (found.first, found.last, found.least, found.most)
-        shown = "".join(f"{one:8.1f}" for one in numbers)
+        one = found[name]
+        numbers = (one.first, one.last, one.least, one.most)
+        shown = "".join(f"{number:8.1f}" for number in numbers)
         label = f"{name} {unit}".strip()
-        grows = f"{found.per_thousand:+8.2f} ±{1000 * found.error:.2f}"
-        lines.append(f"{label:26}{shown}   {grows:>14}{allowed:8g}")
-        if found.is_leak(allowed):
-            leaks.append((name, found))
-    return lines, leaks
+        grows = f"{one.per_thousand:+8.2f} ±{1000 * one.error:.2f}"
+        yield f"{label:26}{shown}   {grows:>14}{allowed:8g}"
+
+
+class Verdict(Enum):
+    """What a run has shown; each ends the process with a code of its own."""
+
+    NO_LEAK = 0
+    LEAK = 1
+    UNDECIDED = 2
+
+
+def judged(found: Mapping[str, Slope]) -> tuple[Verdict, list[str]]:
+    """Return what slopes show, and the reasons.
+
+    A measure that is too restless to show a leak of the size that is allowed proves nothing.
+    """
+    leaks, blind = [], []
+    for name, one in found.items():
+        allowed = MEASURES[name].allowed
+        if one.is_leak(allowed):
+            leaks.append(
+                f"LEAK: {name} grow by {one.per_thousand:.1f} with every 1,000 restarts of links "
+                f"(give or take {1000 * one.error:.1f}; {allowed:g} are allowed)"
+            )
+        elif one.is_blind(allowed):
+            blind.append(
+                f"undecided: {name} may grow by up to {one.unseen:.1f} with every 1,000 restarts "
+                f"of links before it shows, and {allowed:g} are allowed; run for longer"
+            )
+    if leaks:
+        return Verdict.LEAK, leaks + blind
+    return (Verdict.UNDECIDED if blind else Verdict.NO_LEAK), blind

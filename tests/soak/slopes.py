@@ -31,6 +31,15 @@ class Slope:
         """Tell whether a thousand restarts cost more than ``allowed``, and not by chance."""
         return self.per_thousand > allowed and self.each > SURE * self.error
 
+    def is_blind(self, allowed: float) -> bool:
+        """Tell whether growth by ``allowed`` could have been chance: then none was ruled out."""
+        return self.unseen > allowed
+
+    @property
+    def unseen(self) -> float:
+        """How much a thousand restarts may cost before it shows."""
+        return 1000 * SURE * self.error
+
 
 def slope(samples: Sequence[tuple[float, float]]) -> Slope:
     """Fit a line to (restarts, value); at least a handful are needed after the warm-up."""

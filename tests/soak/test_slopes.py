@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from tests.soak.measuring import Verdict, judged
 from tests.soak.slopes import TooFew, slope
 
 
@@ -28,6 +29,31 @@ def measured(per_thousand: float, noise: float, count: int = 200) -> list[tuple[
 )
 def test_growth_is_told_from_noise(per_thousand: float, noise: float, is_leak: bool) -> None:
     assert slope(measured(per_thousand, noise)).is_leak(allowed=5.0) is is_leak
+
+
+@pytest.mark.parametrize(
+    "per_thousand, noise, verdict",
+    [
+        pytest.param(0.0, 0.5, Verdict.NO_LEAK, id="flat"),
+        pytest.param(20.0, 2.0, Verdict.LEAK, id="grows"),
+        pytest.param(0.0, 200.0, Verdict.UNDECIDED, id="too restless to tell"),
+        pytest.param(100.0, 200.0, Verdict.UNDECIDED, id="seems to grow, and may not"),
+        pytest.param(2000.0, 200.0, Verdict.LEAK, id="grows beyond any restlessness"),
+    ],
+)
+def test_what_a_leak_would_be_lost_in_is_no_proof_of_none(
+    per_thousand: float, noise: float, verdict: Verdict
+) -> None:
+    found = {"memory": slope(measured(per_thousand, noise))}
+    assert judged(found)[0] is verdict
+
+
+def test_a_leak_is_one_whatever_else_is_undecided() -> None:
+    found = {"memory": slope(measured(20.0, 2.0)), "files": slope(measured(0.0, 200.0))}
+    verdict, (leak, undecided) = judged(found)
+    assert verdict is Verdict.LEAK
+    assert leak.startswith("LEAK: memory")
+    assert undecided.startswith("undecided: files")
 
 
 def test_what_grows_only_at_first_is_no_leak() -> None:

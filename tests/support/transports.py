@@ -1,14 +1,24 @@
-"""Transports around transports: one shows a token, one lets connections fall silent."""
+"""Transports around transports: one shows a token, one lets connections fall silent; and what a
+request is about."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
+import msgspec
 from msgspec.structs import replace
 
 from isthmus.kube.errors import Unreachable
 from isthmus.kube.transport import Request, Response, Transport
+
+
+def aim(request: Request) -> str:
+    """Return the path of what a request is about: what is to be made has its name in the body."""
+    if request.method != "POST":
+        return request.path
+    metadata = msgspec.json.decode(request.body).get("metadata", {})
+    return f"{request.path}/{metadata.get('name', '')}"
 
 
 @dataclass(frozen=True, slots=True)
