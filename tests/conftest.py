@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 from tests.contract.summary import pytest_terminal_summary as pytest_terminal_summary
+from tests.support.sockets import SocketLoop
 from tests.support.virtual import VirtualLoop
 
 # Shared machines pause for longer than any sensible deadline for one example.
@@ -49,7 +50,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     wanted = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
     sockets = pyfuncitem.get_closest_marker("sockets") is not None
-    factory = asyncio.SelectorEventLoop if sockets else VirtualLoop
+    factory = SocketLoop if sockets else VirtualLoop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(_leaving_nothing_behind(pyfuncitem.obj, arguments, sockets))
     return True

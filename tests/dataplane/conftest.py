@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.sockets import SocketLoop
+
 LONGEST = 240.0  # seconds
 
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[asyncio.Runner]:
     """The event loop of all tests of a module that ask for it, or for what depends on it."""
-    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as made:
+    with asyncio.Runner(loop_factory=SocketLoop) as made:
         yield made
 
 

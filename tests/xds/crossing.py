@@ -34,6 +34,7 @@ from isthmus.xds.resources import Resources, together
 from tests.support import pki
 from tests.support.envoy_files import Proxy, running
 from tests.support.servers import Behaviour, Server, Talk
+from tests.support.sockets import SocketLoop
 from tests.support.waiting import eventually
 from tests.xds.routes import anchors, flat
 
@@ -156,7 +157,7 @@ def crossing(directory: Path) -> Iterator[Crossing]:
         resources=[secrets.own(shown.chain_pem, shown.key_pem).packed]
     )
     own.write_bytes(answer.SerializeToString())
-    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+    with asyncio.Runner(loop_factory=SocketLoop) as runner:
         stack = AsyncExitStack()
         west = running(directory / "west", _gateway(WEST, own))
         east = running(directory / "east", _egress(EAST))
