@@ -55,6 +55,8 @@ def _many(seeds: range, workers: int, minutes: float) -> int:
     began, total = time.monotonic(), Sum()
     for number, found in enumerate(many(seeds, workers), 1):
         total.add(found)
+        for failure in found.failures:
+            _say(f"seed {failure.seed} fails, by {failure.rule}")
         if time.monotonic() - began > 60 * minutes:
             break
         if number % (500 // BATCH) == 0:
