@@ -96,6 +96,11 @@ class Histories(RuleBasedStateMachine):
 
     @rule(cluster=CLUSTERS, key=KEYS, export=EXPORTS, trouble=TROUBLE)
     def serve(self, cluster: str, key: Name, export: Export, trouble: str) -> None:
+        known = self.exports[cluster].get(key)
+        if known is not None and known.headless != export.headless:
+            # It has to be made anew. Whoever looks in between may give its name to another one;
+            # here everybody looks.
+            self.withdraw(cluster, key, "")
         self.exports[cluster][key] = export
         self.do(self.here.serve(cluster, key, export))
         self.settle(trouble)

@@ -73,12 +73,9 @@ class World:
     # What users do.
 
     async def serve(self, cluster: str, key: Name, export: Export) -> None:
-        """Let a Service be like that; what cannot be changed is made anew."""
+        """Let a Service be like that."""
         place = self.targets[cluster]
         found = await place.get(SERVICES, key.name, key.namespace)
-        if found is not None and (found["spec"]["clusterIP"] == "None") != export.headless:
-            await place.delete(SERVICES, key.name, key.namespace)
-            found = None
         labels = {SELECTORS[one]: "true" if one in export.labels else None for one in SELECTORS}
         ports = [{"name": f"p{port}", "port": port} for port in export.ports]
         if found is None:
