@@ -6,10 +6,12 @@ from ``contract``, and who wrote from the way that a request came.
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from traceback import format_exception
+
+import msgspec
 
 from isthmus.embedded.state.store import Event, Key
 from isthmus.kube.transport import Request
@@ -101,6 +103,8 @@ class Ledger:
         if len(tries) == BUDGET and self.now() - tries[0] < 60:
             self.blame("I6", f"{process} writes all the time: {request.method} {request.path}")
         tries.append(self.now())
+        if "/endpointslices" in request.path and request.body:
+            self._good_addresses(process, msgspec.json.decode(request.body))
 
     # Changes.
 
@@ -139,7 +143,7 @@ class Ledger:
             self._only_ours(actor, event, before, after)
             self._kept(actor, event, before, after)
             if resource == SLICES and after is not None:
-                self._good_addresses(actor, after)
+                self._only_egresses(actor, after)
             if resource == SERVICES and after is not None:
                 self._one_origin(actor, after)
         elif resource == LINKS and before is not None and after is not None:
@@ -193,16 +197,18 @@ class Ledger:
         east = self._sites["east"]
         return {one["metadata"]["name"] for one in east.objects(NAMESPACES)} - terminating(east)
 
-    def _good_addresses(self, actor: str, after: JsonObject) -> None:
-        """I3: no endpoint leads where none may be."""
-        for endpoint in after.get("endpoints") or ():
-            for text in endpoint["addresses"]:
-                one = ip_address(text)
-                if one.is_loopback or one.is_link_local or one.is_multicast or one.is_unspecified:
-                    self.blame("I3", f"{actor} sends callers to {text}")
-                elif self.truth.is_envoy(after) and not (
-                    text in self.egress or endpoint.get("hostname")
-                ):
+    def _good_addresses(self, process: str, asked_for: JsonObject) -> None:
+        """I3: nobody asks for an endpoint where none may be, even if the API would refuse it."""
+        for text in _addresses(asked_for):
+            one = ip_address(text)
+            if one.is_loopback or one.is_link_local or one.is_multicast or one.is_unspecified:
+                self.blame("I3", f"{process} wants to send callers to {text}")
+
+    def _only_egresses(self, actor: str, after: JsonObject) -> None:
+        """I3: with our own data plane, callers are sent to its proxies."""
+        if self.truth.is_envoy(after):
+            for text in _addresses(after, lambda one: not one.get("hostname")):
+                if text not in self.egress:
                     self.blame("I3", f"{actor} sends callers to {text}, which is no egress")
 
     def _one_origin(self, actor: str, after: JsonObject) -> None:
@@ -252,6 +258,13 @@ class Ears(logging.Handler):
 
 
 _USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", (), None).__dict__) | {"message", "taskName"}
+
+
+def _addresses(
+    one: JsonObject, counts: Callable[[JsonObject], bool] = lambda _: True
+) -> Iterator[str]:
+    for endpoint in filter(counts, one.get("endpoints") or ()):
+        yield from endpoint["addresses"]
 
 
 def _is_lit(one: JsonObject) -> bool:
