@@ -12,6 +12,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from enum import Enum
+from math import inf
 from random import Random
 from typing import Protocol, assert_never
 from uuid import uuid4
@@ -256,10 +257,9 @@ class Election:
         return decision.seconds + self._random.uniform(0, self._me.timing.retry / 4)
 
     def _left(self) -> float:
-        """Return how long until the renew deadline."""
-        if self._confirmed is None:
-            return 0.0
-        return max(0.0, self._confirmed.now + self._me.timing.renew - self._clock.now())
+        """Return how long until the renew deadline; it is over as long as nothing is held."""
+        confirmed = -inf if self._confirmed is None else self._confirmed.now
+        return max(0.0, confirmed + self._me.timing.renew - self._clock.now())
 
     def _arm(self) -> None:
         """Set the timer that ends the process if the work has not ended before the lease."""
