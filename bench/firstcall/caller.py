@@ -12,9 +12,9 @@ from bench.trial import Failed
 from lab.stage import Stage
 
 POD = "caller"
-# Says "asking" when a first call has failed, so that nobody types before somebody waits. A call that
-# comes after the name and before its rules gets no answer at all, not even a refusal: what it waits
-# for must be short, or it is what is measured.
+# Says "asking" when a first call has failed, so that nobody types before somebody waits. A call
+# that comes after the name and before its rules gets no answer at all, not even a refusal: what it
+# waits for must be short, or it is what is measured.
 LOOP = """\
 while read -r url; do
   told=
