@@ -34,12 +34,12 @@ lab: $(READY) ## Two real Kubernetes clusters on this machine, with our image in
 lab-down: $(READY) ## End them, and remove all that they left
 	@$(BIN)/python -m lab down
 
-test: $(READY) ## The fast suite; a real kube-apiserver joins in where it is already built
-	@$(BIN)/python -m pytest $(BOTH) -m "not e2e"
+test: $(READY) ## The fast suite; what needs a real kube-apiserver is in test-real
+	@$(BIN)/python -m pytest $(BOTH) -m "not e2e and not real"
 
 test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the contract suite on them
 	@$(BIN)/python -m lab build
-	@$(BIN)/python -m pytest $(BOTH) -m real
+	@$(BIN)/python -m pytest $(BOTH) -m "real and not e2e"
 
 e2e: $(READY) ## Whole processes as a user runs them, with real kubectl where there is one; E2E=-x for options
 	@$(BIN)/python -m pytest -m e2e --ignore tests/e2e/lab $(E2E)

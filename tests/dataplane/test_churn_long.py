@@ -15,7 +15,7 @@ from tests.dataplane.loaded import EAST, OTHERS, scale, under_load, west
 from tests.dataplane.workloads import Times
 from tests.support.machine import pod
 
-pytestmark = [pytest.mark.real, pytest.mark.sockets, pytest.mark.e2e]
+pytestmark = [pytest.mark.sockets, pytest.mark.e2e]
 
 SECONDS = 40.0
 # What a pod and a proxy have to give others to hear that they end: a controller that leads may be
