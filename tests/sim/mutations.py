@@ -15,7 +15,7 @@ from isthmus.apps.controller.carrying.doubting import Doubting
 from isthmus.apps.controller.carrying.exporting import Exporting
 from isthmus.apps.controller.linking import following, session
 from isthmus.apps.controller.linking.session import Session
-from isthmus.apps.controller.mirroring import expected, fading, local, prober, state, upkeep, writer
+from isthmus.apps.controller.mirroring import fading, local, prober, state, upkeep, writer
 from isthmus.apps.controller.mirroring.remote import Listing
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.target import Target
@@ -310,10 +310,6 @@ def _catalogue_silence_not_noticed() -> Iterable[Patch]:
     yield catalogue, "SILENCE", 1e9
 
 
-def _rest_without_end() -> Iterable[Patch]:
-    yield expected, "PATIENCE", 1e9
-
-
 def _expired_page_ends_the_list() -> Iterable[Patch]:
     async def listed(
         self: Client, resource: Any, selection: Any = requests.EVERYTHING
@@ -470,7 +466,6 @@ BUGS: dict[str, Bug] = {
     "finalizer never set": _finalizer_never_set,
     "watch silence never noticed": _silence_not_noticed,
     "catalogue silence never noticed": _catalogue_silence_not_noticed,
-    "echo suppression never ends": _rest_without_end,
     "expired page token ends the list": _expired_page_ends_the_list,
     "watches never audited": _no_audit,
     "addresses not checked": _addresses_not_checked,
