@@ -83,13 +83,16 @@ async def forbid(scene: Scene, step: Step) -> bool:
     leader = scene.ledger.holder
     if joint.via != "api" or _told(scene, step.where, "Ready") != ("True", "Ready"):
         return False
-    if leader not in {one.process for one in scene.paths("east", step.where)}:
+    paths = scene.paths("east", step.where)
+    if leader not in {one.process for one in paths}:
+        return False
+    # What is wrong already would swallow what is to be told; and whose watch is silent asks for no
+    # list, for longer than we wait.
+    if scene.ledger.is_deaf or any(one.is_troubled for one in paths):
         return False
     could_tell = _can_tell(scene, leader)
     rules = []
-    for path in scene.paths("east", step.where):
-        if path.cut is not None or path.is_refused:
-            return False
+    for path in paths:
         rules.append(path.faults.add(effects.failing(403), is_list))
         rules.append(path.faults.add(effects.failing(410), is_watch, 2))
     scene.sites[step.where].cluster.store.disconnect()

@@ -105,7 +105,9 @@ class Truth:
         stands_for = contract.annotation(mirror, contract.REMOTE_NAME)
         if stands_for not in known.uids:
             return f"for {stands_for}, which {known.name} never exported"
-        if contract.annotation(mirror, contract.REMOTE_UID) not in known.uids[stands_for]:
+        # A pod's mirror has the UID of its Service, and that may be news which has yet to come.
+        uids = known.uids[stands_for] | known.uids.get(stands_for.partition(".")[2], set())
+        if contract.annotation(mirror, contract.REMOTE_UID) not in uids:
             return f"for a {stands_for} of another cluster"
         own = mirror["metadata"]["namespace"], mirror["metadata"]["name"]
         claimed = any(own == name for name, who in known.since if who == stands_for)
