@@ -18,6 +18,7 @@ from bench.mirroring.clusters import Linked, server, source, stored
 from bench.mirroring.controller import LOOK, controller
 from bench.mirroring.figures import Round, Sync
 from bench.mirroring.floor import Cost, Job, Post
+from bench.mirroring.looks import Looks
 from bench.mirroring.peer import Peer
 from bench.mirroring.replay import written
 from bench.trial import Failed, in_turn, run
@@ -56,11 +57,12 @@ class Wanted:
     slices: int
     endpoints: int  # in the older way of saying them, which other mirrors may prefer
 
-    def is_there(self, east: ControlPlane) -> bool:
-        return (
-            stored(east, SLICES) >= self.slices + self.mirrors
-            and stored(east, SERVICES) >= self.services + self.mirrors
-        )
+    def share(self, east: ControlPlane) -> float:
+        """Tell how much of it is there."""
+        slices = (stored(east, SLICES) - self.slices) / self.mirrors
+        if slices < 1:
+            return slices
+        return (stored(east, SERVICES) - self.services) / self.mirrors
 
     def is_there_somehow(self, east: ControlPlane) -> bool:
         said = stored(east, SLICES) - self.slices + stored(east, ENDPOINTS) - self.endpoints
@@ -121,15 +123,14 @@ class Cold:
             api = east.supervisor.pid(API_SERVER.name)
             before = processor_seconds(api)
             with controller(east, trial.folder) as running:
+                looks = Looks(lambda: all_of_it.share(east))
 
                 def is_done() -> bool:
-                    if trial.mirrors and not all_of_it.is_there(east):
+                    if trial.mirrors and not looks.is_over():
                         return False
                     return bool(trial.mirrors and not trial.is_woven) or running.has_settled()
 
-                wall = running.until(
-                    "everything mirrored", is_done, patience(trial.mirrors), all_of_it.look
-                )
+                wall = running.until("everything mirrored", is_done, patience(trial.mirrors))
                 sync = Sync(
                     wall=wall,
                     leading=running.leading(),

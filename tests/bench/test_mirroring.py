@@ -8,6 +8,7 @@ import pytest
 
 from bench import record, report
 from bench.mirroring import halves, settled_report
+from bench.mirroring.controller import LOOK
 from bench.mirroring.figures import (
     Changes,
     Growing,
@@ -21,6 +22,7 @@ from bench.mirroring.figures import (
     merged_restarts,
 )
 from bench.mirroring.floor import Post
+from bench.mirroring.looks import Looks
 from bench.mirroring.replay import replay
 from bench.mirroring.restart import beyond, counted
 from bench.mirroring.starts_report import LINKS, PODS, SERVICES, growing
@@ -372,3 +374,28 @@ def test_a_storm_is_as_strong_as_it_was(tmp_path: Path, said: str, rate: float) 
     log = tmp_path / "storm.log"
     log.write_text(said)
     assert Storm(log).rate == rate
+
+
+@pytest.mark.parametrize(
+    "begins, pace, takes",
+    [
+        pytest.param(0.8, 100.0, 10.8, id="slowly"),
+        pytest.param(0.8, 1000.0, 1.8, id="fast"),
+        pytest.param(0.0, 20.0, 50.0, id="from the first moment on"),
+    ],
+)
+def test_the_end_is_seen_at_once_and_little_is_asked_before(
+    begins: float, pace: float, takes: float
+) -> None:
+    moment, asked = 0.0, 0
+
+    def share() -> float:
+        nonlocal asked
+        asked += 1
+        return min(max(moment - begins, 0) * pace / 1000, 1.0)
+
+    looks = Looks(share, lambda: moment)
+    while not looks.is_over():
+        moment += LOOK
+    assert takes - 1e-6 <= moment <= takes + 2 * LOOK
+    assert asked < 25
