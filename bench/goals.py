@@ -34,7 +34,7 @@ GOALS = (
     Goal("the same in a cold start of 1,000 others", _has("one change, in a cold start")),
     Goal("the same in a storm of 100 changes a second", _has("one change, in a storm")),
     Goal("a restart writes nothing", _has("writes nothing")),
-    Goal("nothing is asked at rest, the lease apart", _has("idle seconds")),
+    Goal("at rest, leases and watches are renewed, and no more", _has("idle seconds")),
     Goal("less memory than Linkerd's mirror, with 1,000", _has("below Linkerd's")),
     Goal("as bytes: level with the best pair on 1 connection", _has("as bytes", "on 1 c", "pair")),
     Goal("as bytes: ahead of the best pair on 32 and 256", _has("as bytes", "ahead of")),

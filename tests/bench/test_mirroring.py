@@ -140,7 +140,7 @@ def test_rounds_are_compared_within_themselves() -> None:
         pytest.param(
             {},
             {"LIST services": 1},
-            "60 idle seconds with 1,000 mirrors: no request, the lease's apart",
+            "60 idle seconds with 1,000 mirrors: nothing but leases and watches, renewed",
             id="a read",
         ),
     ],
@@ -152,8 +152,9 @@ def test_what_should_not_have_been_asked_for_is_named(
     assert [verdict.goal for verdict in run.verdicts if not verdict.met] == [goal]
 
 
-def test_leases_may_be_renewed_at_rest() -> None:
-    run = settled_report.restarts(Restarts(each=(restart(idle={"PUT leases": 30}),)))
+def test_leases_and_watches_may_be_renewed_at_rest() -> None:
+    idle = {"PUT leases": 30, "WATCH pods": 1}
+    run = settled_report.restarts(Restarts(each=(restart(idle=idle),)))
     assert all(judged(run).values())
 
 
