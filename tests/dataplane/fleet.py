@@ -25,7 +25,7 @@ _SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
-TIMES = Times(drain=2.0, linger=0.5)
+TIMES = Times(drain=2.0, linger=1.5)
 
 
 class Sample(NamedTuple):
