@@ -57,21 +57,18 @@ class Wanted:
     slices: int
     endpoints: int  # in the older way of saying them, which other mirrors may prefer
 
-    def share(self, east: ControlPlane) -> float:
-        """Tell how much of it is there."""
-        slices = (stored(east, SLICES) - self.slices) / self.mirrors
-        if slices < 1:
-            return slices
-        return (stored(east, SERVICES) - self.services) / self.mirrors
+    def looks(self, east: ControlPlane, *, somehow: bool = False) -> Looks:
+        """Look at how much of it is there; ``somehow``: said in the older way, too."""
 
-    def is_there_somehow(self, east: ControlPlane) -> bool:
-        said = stored(east, SLICES) - self.slices + stored(east, ENDPOINTS) - self.endpoints
-        return said >= self.mirrors and stored(east, SERVICES) >= self.services + self.mirrors
+        def share() -> float:
+            said = stored(east, SLICES) - self.slices
+            if somehow:
+                said += stored(east, ENDPOINTS) - self.endpoints
+            if said >= self.mirrors:  # what is written first is counted last
+                said = stored(east, SERVICES) - self.services
+            return said / self.mirrors
 
-    @property
-    def look(self) -> float:
-        """How many seconds there are between two looks: the more there is to count, the more."""
-        return max(LOOK, self.mirrors / 100_000)
+        return Looks(share)
 
 
 def wanted(east: ControlPlane, mirrors: int) -> Wanted:
@@ -123,7 +120,7 @@ class Cold:
             api = east.supervisor.pid(API_SERVER.name)
             before = processor_seconds(api)
             with controller(east, trial.folder) as running:
-                looks = Looks(lambda: all_of_it.share(east))
+                looks = all_of_it.looks(east)
 
                 def is_done() -> bool:
                     if trial.mirrors and not looks.is_over():
@@ -177,13 +174,14 @@ class Cold:
             api = east.supervisor.pid(API_SERVER.name)
             with peer.running(other, east, trial.targets[0], trial.folder) as running:
                 before, started = processor_seconds(api), time.monotonic()
-                while not all_of_it.is_there_somehow(east):
+                looks = all_of_it.looks(east, somehow=True)
+                while not looks.is_over():
                     running.complain_if_ended()
                     if time.monotonic() > started + 10 * patience(trial.mirrors):
                         raise Failed(
                             f"not everything mirrored after {10 * patience(trial.mirrors):.0f} s"
                         )
-                    time.sleep(all_of_it.look)
+                    time.sleep(LOOK)
                 sync = Sync(
                     wall=time.monotonic() - started,
                     cpu=running.cpu(),

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+LONGEST = 5.0  # seconds without a look, whatever the pace: who has stood still may hurry afterwards
+
 
 @dataclass(slots=True)
 class Looks:
@@ -23,6 +25,6 @@ class Looks:
         share = self.share()
         if self._before is not None and 0 < self._before[1] < share:
             when, less = self._before
-            self._due = now + (1 - share) * (now - when) / (share - less) / 2
+            self._due = now + min(LONGEST, (1 - share) * (now - when) / (share - less) / 2)
         self._before = now, share
         return share >= 1

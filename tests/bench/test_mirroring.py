@@ -22,7 +22,7 @@ from bench.mirroring.figures import (
     merged_restarts,
 )
 from bench.mirroring.floor import Post
-from bench.mirroring.looks import Looks
+from bench.mirroring.looks import LONGEST, Looks
 from bench.mirroring.replay import replay
 from bench.mirroring.restart import beyond, counted
 from bench.mirroring.starts_report import LINKS, PODS, SERVICES, growing
@@ -400,3 +400,15 @@ def test_the_end_is_seen_at_once_and_little_is_asked_before(
         moment += LOOK
     assert takes - 1e-6 <= moment <= takes + 2 * LOOK
     assert asked < 25
+
+
+def test_who_has_stood_still_is_looked_at_soon_after() -> None:
+    moment = 0.0
+
+    def share() -> float:
+        return 0.1 + moment / 1e6 if moment < 60 else 1.0
+
+    looks = Looks(share, lambda: moment)
+    while not looks.is_over():
+        moment += LOOK
+    assert moment < 60 + LONGEST + 2 * LOOK
