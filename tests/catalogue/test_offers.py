@@ -122,6 +122,16 @@ async def test_grants_show_and_hide_while_a_stream_goes_on() -> None:
     assert follower.known == {"db": "1"}, "to be shut out is not to be told that all is gone"
 
 
+async def test_a_grant_for_another_cluster_is_no_news() -> None:
+    west = offers(permitting("east"))
+    put(west, "web")
+    follower = Follower(west.open("east"))
+    follower.listen()
+    west.permit([permitting("east"), permitting("north")])
+    assert not follower.stream.touched.is_set()
+    assert follower.known == {"web": "1"}
+
+
 async def test_what_a_follower_may_not_see_it_is_not_told() -> None:
     west = offers(permitting("east", "shop/web"), permitting("north"))
     put(west, "web")

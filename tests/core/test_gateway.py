@@ -92,6 +92,15 @@ def test_each_named_pod_can_be_called_alone_and_all_together() -> None:
     }
 
 
+def test_a_pod_without_a_name_is_called_only_together_with_the_others() -> None:
+    found = [slices(endpoint("10.2.0.1", "db-0"), endpoint("10.2.0.2"))]
+    own = "db.shop.svc.west.cluster.local:80"
+    assert served(SET, found) == {
+        own: [("10.2.0.1", 8080), ("10.2.0.2", 8080)],
+        f"db-0.{own}": [("10.2.0.1", 8080)],
+    }
+
+
 def test_without_callers_nothing_is_served() -> None:
     assert inbound(WEB, [slices(endpoint("10.2.0.1"))], Callers()) == ()
 

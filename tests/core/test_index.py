@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isthmus.core import link as links
@@ -21,6 +21,7 @@ def differing(before: Mapping[Key, Export], after: Mapping[Key, Export]) -> set[
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
+@example(changes=[("b", "2"), ("a", "1"), ("b", "3"), ("c", "2"), ("a", "")], limit=1)
 @given(changes=CHANGES, limit=st.integers(0, 4))
 def test_the_oldest_are_admitted_whatever_the_order_of_arrival(
     changes: list[tuple[str, str]], limit: int
@@ -52,6 +53,12 @@ def fair(sizes: Iterable[int], room: int) -> int:
 SETS = st.lists(st.tuples(NAMES, st.integers(0, 12), st.sampled_from("123")), max_size=30)
 
 
+@example(
+    # All fit; two are cut; one goes, and the other gets what it wants a part of, then all of it.
+    changes=[("a", 4, "1"), ("b", 9, "1"), ("c", 4, "1"), ("a", 0, "1"), ("c", 1, "1")],
+    limit=10,
+    sets=True,
+)
 @given(changes=SETS, limit=st.integers(0, 10), sets=st.booleans())
 def test_sets_share_the_room_for_pods_whatever_the_order_of_arrival(
     changes: list[tuple[str, int, str]], limit: int, sets: bool
@@ -97,6 +104,16 @@ def test_passing_keeps_the_oldest() -> None:
     assert links.passing(offered, small).keys() == {Key("shop", "b"), Key("shop", "c")}
 
 
+@example(
+    # Both links want names of one namespace, one of them the same name; what it was goes again.
+    history=[
+        (LINKS[0], headless("web-east", "a", "b"), True),
+        (LINKS[1], export("web"), True),
+        (LINKS[0], headless("web-east", "b", "c"), True),
+        (LINKS[1], export("web"), False),
+        (LINKS[0], export("db", "bank"), True),
+    ]
+)
 @given(history=st.lists(st.tuples(st.sampled_from(LINKS), exports(), st.booleans()), max_size=20))
 def test_claims_are_those_of_the_exports_that_are_there(
     history: list[tuple[Link, Export, bool]],

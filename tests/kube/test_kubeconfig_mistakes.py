@@ -122,6 +122,21 @@ API_VERSIONS = "client.authentication.k8s.io/v1 or client.authentication.k8s.io/
             id="a user that is text",
         ),
         pytest.param(
+            {**kubeconfig(), "users": [None]},
+            "users[0]: expected a mapping, found nothing",
+            id="a user that is nothing",
+        ),
+        pytest.param(
+            {**kubeconfig(), "users": [True]},
+            "users[0]: expected a mapping, found true or false",
+            id="a user that is true",
+        ),
+        pytest.param(
+            {**kubeconfig(), "users": [{"name": True}]},
+            "users[0].name: expected text, found true or false; put it in quotes",
+            id="a name that YAML takes for a truth",
+        ),
+        pytest.param(
             {**kubeconfig(), "users": [{"user": {}}]},
             "users[0].name: not set; every entry needs a name",
             id="a user without a name",

@@ -492,3 +492,75 @@ def test_of_two_versions_that_were_refused_with_others_one_may_be_there_still() 
     assert stream.session.refused[Reference(LISTENER, "a")].version == "3"
     removed = [name for _, _, names in stream.log for name in names]
     assert "old" not in removed
+
+
+def test_what_is_given_up_before_it_is_acknowledged_holds_nothing() -> None:
+    routes = Reference(ROUTES, "r")
+    stream = Stream(cluster("web"), entry(ROUTES, "r", "1", WEB), listener("80", "1", routes))
+    stream.settle()
+    stream.ask(ROUTES, "r")
+    assert sent(stream.open) == [(ROUTES, {"r": "1"}, ())]
+    stream.ask(ROUTES, unsubscribe=("r",))
+    stream.publish()
+    assert stream.settle() == [
+        (ROUTES, {"r": "1"}, ()),
+        (LISTENER, {}, ("80",)),
+        (CLUSTER, {}, ("web",)),
+    ]
+
+
+def test_one_more_name_sends_one_more_resource() -> None:
+    stream = Stream(entry(SECRET, "s", "1"), entry(SECRET, "t", "1"))
+    stream.settle()
+    stream.ask(SECRET, "s")
+    stream.settle()
+    stream.ask(SECRET, "t")
+    assert stream.settle() == [(SECRET, {"t": "1"}, ())]
+
+
+def test_a_new_cluster_waits_until_its_endpoints_are_asked_for() -> None:
+    needing = [
+        (cluster(name, "1", Reference(ENDPOINTS, name)), entry(ENDPOINTS, name, "1"))
+        for name in ("web", "db")
+    ]
+    stream = Stream(*needing[0])
+    stream.ask(ENDPOINTS, "web")
+    stream.settle()
+    stream.publish(*needing[0], *needing[1])
+    assert stream.settle() == [(CLUSTER, {"db": "1"}, ())]
+    stream.ask(ENDPOINTS, "db")
+    assert stream.settle() == [(ENDPOINTS, {"db": "1"}, ())]
+
+
+def test_what_is_asked_for_by_name_is_not_taken_away_when_it_leaves_the_snapshot() -> None:
+    """The proxy gives it up itself, when nothing it has needs it any more."""
+    stream = Stream(entry(SECRET, "s", "1"))
+    stream.ask(SECRET, "s")
+    stream.settle()
+    stream.publish()
+    assert stream.settle() == []
+
+
+def test_a_listener_waits_for_a_cluster_that_waits_for_others_to_be_acknowledged() -> None:
+    stream = Stream(cluster("east|cart"))
+    every = Reference(CLUSTER, "west|*")
+    stream.publish(cluster("east|cart"), cluster("west|cart"), listener("80", "1", every))
+    assert [one[:2] for one in stream.settle() if one[1]] == [
+        (CLUSTER, {"east|cart": "1"}),
+        (CLUSTER, {"west|cart": "1"}),
+        (LISTENER, {"80": "1"}),
+    ]
+
+
+def test_what_was_refused_with_others_is_passed_over_while_it_waits_for_something_else() -> None:
+    stream = Stream(listener("a"), listener("b"))
+    stream.answer()
+    stream.publish(cluster("web"), listener("b", "2", WEB), listener("c"))
+    stream.answer("a or b")
+    assert sent(stream.open) == [(CLUSTER, {"web": "1"}, ()), (LISTENER, {}, ("a",))]
+    stream.open.reverse()
+    stream.answer()
+    assert sent(stream.open) == [(CLUSTER, {"web": "1"}, ()), (LISTENER, {"c": "1"}, ())]
+    stream.settle()
+    for name, version in (("b", "2"), ("c", "1")):
+        assert stream.session.acknowledged(LISTENER, name) == version
