@@ -57,8 +57,9 @@ class Timing:
     """Seconds, all of them."""
 
     backoff: Backoff = BACKOFF
-    healthy: float = 50.0  # a watch that lasted so long makes failures before it forgotten
-    brief: float = 5.0  # a watch that ended sooner counts as a failure
+    # A watch that ended sooner counts as a failure. One that lasted longer makes failures before it
+    # forgotten: where connections break now and then, each break would cost more than the last.
+    brief: float = 5.0
     # A server promises bookmarks only where something has moved on since the watch began: on a
     # cluster at rest there is none. So a watch ends before its silence is taken for death.
     shortest_watch: float = 60.0
@@ -213,13 +214,12 @@ class Reflector(Generic[T]):
 
     def ended(self, now: float) -> None:
         """The server has closed the watch in good order."""
-        opened_at = self._session.opened_at
         if self._initial:
             self.failed(Unreachable("the stream ended before the initial state was complete"), now)
-        elif opened_at is None or now - opened_at < self._timing.brief:
+        elif self._is_brief(now):
             self.failed(Unreachable("the watch ended as soon as it had begun"), now)
         else:
-            self._forgive(now)
+            self._failures = 0
 
     def left(self, now: float) -> None:
         """We have left the watch because something is due."""
@@ -268,10 +268,13 @@ class Reflector(Generic[T]):
         return pause
 
     def _forgive(self, now: float) -> None:
-        """Forget earlier failures if the watch that ends now was a healthy one."""
-        opened_at = self._session.opened_at
-        if opened_at is not None and now - opened_at >= self._timing.healthy:
+        """Forget earlier failures if the watch that ends now was worth it."""
+        if not self._is_brief(now):
             self._failures = 0
+
+    def _is_brief(self, now: float) -> bool:
+        opened_at = self._session.opened_at
+        return opened_at is None or now - opened_at < self._timing.brief
 
     def _bookmark(self, version: str, complete: bool, now: float) -> Event[Key, T] | None:
         self._session.progressed = True
