@@ -16,7 +16,7 @@ from tests.support.virtual import VirtualLoop
 
 # Shared machines pause for longer than any sensible deadline for one example.
 hypothesis.settings.register_profile("isthmus", deadline=None)
-hypothesis.settings.register_profile("written", phases=[hypothesis.Phase.explicit])
+hypothesis.settings.register_profile("written", deadline=None, phases=[hypothesis.Phase.explicit])
 hypothesis.settings.load_profile("isthmus")
 
 GOLDEN = "golden"  # the folder beside the tests that ask for it
