@@ -61,6 +61,18 @@ def annotation(obj: JsonObject, name: str) -> str:
     return str((obj["metadata"].get("annotations") or {}).get(name, ""))
 
 
+def is_headless(mirror: JsonObject) -> bool:
+    return bool(mirror["spec"].get("clusterIP") == "None")
+
+
+def has_right_shape(mirror: JsonObject, claim: Claim, link: JsonObject) -> bool:
+    """Whether it is headless exactly if it should be; once it is, it may stay without pods."""
+    enabled = link.get("enableHeadlessServices", False)
+    if claim.headless and not claim.named and not claim.nameless and enabled:
+        return True
+    return is_headless(mirror) == (claim.headless and enabled and bool(claim.named))
+
+
 def is_seen(service: JsonObject, grants: Iterable[JsonObject] | None) -> bool:
     """Tell whether a source may see an export: by its API always, else if a Grant says so."""
     if grants is None:

@@ -145,10 +145,7 @@ def _mirror(
         yield f"{name} has the ports {ports}, not {claim.ports}"
     if spec.get("selector") or (found["metadata"]["labels"] or {}).get("mine"):
         yield f"{name} has kept what somebody else put in"
-    enabled = link["spec"].get("enableHeadlessServices", False)
-    is_headless = spec.get("clusterIP") == "None"
-    emptied = claim.headless and not claim.named and not claim.nameless and enabled
-    if not emptied and is_headless != (claim.headless and enabled and bool(claim.named)):
+    if not contract.has_right_shape(found, claim, link["spec"]):
         yield f"{name} has the wrong shape"
     if [one["metadata"]["name"] for one in slices] != [f"{found['metadata']['name']}-ipv4"]:
         yield f"{name} has the slices {[one['metadata']['name'] for one in slices]}"
@@ -158,7 +155,7 @@ def _mirror(
         for one in slices[0].get("endpoints") or ()
         for address in one["addresses"]
     }
-    due = dict(_endpoints(scene, claim, link, is_headless=is_headless))
+    due = dict(_endpoints(scene, claim, link, is_headless=contract.is_headless(found)))
     if shown != due:
         yield f"{name} has the endpoints {shown}, not {due}"
     if slices[0]["metadata"]["annotations"].get(contract.LINK_UID) != link["metadata"]["uid"]:

@@ -81,7 +81,13 @@ class Truth:
         known = self.links.get(uid)
         if known is None or uid not in self.living:
             return None
-        return known.since.get((name, contract.annotation(mirror, contract.REMOTE_NAME)))
+        stands_for = contract.annotation(mirror, contract.REMOTE_NAME)
+        if mirror["kind"] == "Service" and any(
+            one.stands_for == stands_for and not contract.has_right_shape(mirror, one, known.spec)
+            for one in known.wanted.get(name, ())
+        ):
+            return None  # it can only be made anew
+        return known.since.get((name, stands_for))
 
     def lit_since(self, mirror: JsonObject, name: Name) -> float | None:
         """Since when it could be called, and the gateway on the way to it as well."""
