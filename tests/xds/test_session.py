@@ -543,6 +543,8 @@ def test_what_is_asked_for_by_name_is_not_taken_away_when_it_leaves_the_snapshot
 
 def test_a_listener_waits_for_a_cluster_that_waits_for_others_to_be_acknowledged() -> None:
     stream = Stream(cluster("east|cart"))
+    stream.open.reverse()
+    stream.answer()
     every = Reference(CLUSTER, "west|*")
     stream.publish(cluster("east|cart"), cluster("west|cart"), listener("80", "1", every))
     assert [one[:2] for one in stream.settle() if one[1]] == [
