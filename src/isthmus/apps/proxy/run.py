@@ -14,6 +14,7 @@ from isthmus.apps.proxy.asking import Controller
 from isthmus.apps.proxy.config import Config
 from isthmus.apps.proxy.files import Files
 from isthmus.apps.proxy.keeper import Keeper
+from isthmus.apps.proxy.memory import heap
 from isthmus.envoy.bootstrap import Proxy
 from isthmus.envoy.process import CannotStart, Envoy, Options
 from isthmus.runtime.clock import Clock
@@ -61,6 +62,7 @@ def _envoy(config: Config, name: str, clock: Clock) -> Envoy:
         controller_identity=str(config.controller_identity),
         address=config.address,
         metrics=config.metrics,
+        heap=heap(),
     )
     options = Options(
         directory=config.directory,
