@@ -1,6 +1,7 @@
 """One list of EndpointSlices that is wrongly empty takes no endpoint away; two are believed."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -48,11 +49,11 @@ async def hostnames(east: Place) -> list[str]:
     ]
 
 
-def lie(west: Place) -> None:
+def lie(west: Place, about: Callable[[Request], bool] = lists_slices) -> None:
     """Let the target's API server list no slices from now on."""
     faults = west.cluster.faults
     faults.add(effects.failing(400), streams)
-    faults.add(effects.empty_list(), lists_slices)
+    faults.add(effects.empty_list(), about)
     faults.add(effects.failing(410), watches, times=2)
     faults.disconnect()
 
@@ -83,6 +84,23 @@ async def test_a_restart_meets_an_empty_list_of_slices_and_changes_nothing() -> 
         await asyncio.sleep(600)
         assert mirror_writes(running.writes) == []
         assert (await east.condition("EndpointsHeld"))[0] == "True"
+
+
+async def test_of_lists_without_anything_nothing_is_believed_when_one_thing_is_seen_again() -> None:
+    """Neither that the others are gone, few as they are, nor that this one has no endpoints."""
+    east, west = await small_shop()
+    async with controlling(east, [west]):
+        await settled(east, ALL)
+        lie(west, about=lambda request: not watches(request))
+        await asyncio.sleep(60)
+        assert (await east.condition("DeletionHeld"))[0] == "True"
+        await west.edit(SERVICES, "web-0", {"spec": {"ports": [{"name": "http", "port": 81}]}})
+        await asyncio.sleep(60)
+        mirror = await east.get(SERVICES, "web-0-west")
+        assert mirror is not None
+        assert [one["port"] for one in mirror["spec"]["ports"]] == [81]
+        assert await east.mirrors() == ALL
+        assert await readiness(east, "web-0-west") == [True, True]
 
 
 async def test_what_is_new_while_endpoints_are_held_is_mirrored_and_a_watch_is_believed() -> None:

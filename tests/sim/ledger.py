@@ -29,6 +29,7 @@ CANARY = "canary"  # every secret has this in it, and nothing that is shown may
 BUDGET = 45  # requests of one process to write one object, in a minute
 LEFT_ALONE = 60.0  # seconds for which a name must have been wanted before its loss is a crime …
 DEAF = 1000.0  # … or that long, where somebody was lied to about events
+LATE = 10.0  # seconds for which a write may be on its way
 STALE_HANDS = 30.0  # seconds for which what a process sent before it stood still may arrive
 
 
@@ -62,6 +63,7 @@ class Ledger:
     froze: dict[str, float] = field(default_factory=dict)  # when a process last stood still
     egress: set[str] = field(default_factory=set)  # addresses that egress proxies ever had
     _sites: Mapping[str, Site] = field(default_factory=dict)
+    _freed: dict[Name, float] = field(default_factory=dict)  # when a name ceased to be another's
     _tries: dict[tuple[str, str, str], deque[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,6 +125,8 @@ class Ledger:
             spec = (event.after or event.shown).object["spec"]
             self.holder = "" if event.after is None else spec.get("holderIdentity") or ""
             return
+        if resource == SERVICES and where == "east" and event.before is not None:
+            self._free(event.key.place, event.before.object)
         if resource == SLICES and where == "east" and actor == "user":
             self._know_egress(event)
         is_controller = actor not in ("", "user")
@@ -169,7 +173,7 @@ class Ledger:
         name = event.key.place
         if event.key.resource == SLICES:
             name = (event.key.namespace, event.key.name.removesuffix("-ipv4"))
-            if self._is_anothers(name):
+            if self._was_anothers(name):
                 return  # slices of ours would send its callers to us
         if name[0] not in self._spaces():
             return
@@ -188,9 +192,16 @@ class Ledger:
             if lit is not None and self.now() - lit >= long:
                 self.blame("I2", f"{actor} puts out {event.key}, ready since {lit:.3f} s")
 
-    def _is_anothers(self, name: Name) -> bool:
+    def _free(self, name: Name, former: JsonObject) -> None:
+        if not contract.is_ours(former):
+            self._freed[name] = self.now()
+
+    def _was_anothers(self, name: Name) -> bool:
+        """Whether a name is, or was when this may have been sent, somebody else's."""
         found = self._sites["east"].cluster.store.get(Key(SERVICES, *name))
-        return found is not None and not contract.is_ours(found.object)
+        if found is not None and not contract.is_ours(found.object):
+            return True
+        return self.now() - self._freed.get(name, -LATE) < LATE
 
     def _spaces(self) -> set[str]:
         """The namespaces of the source in which something can be."""

@@ -441,6 +441,17 @@ def _confirmed_piece_by_piece() -> Iterable[Patch]:
     yield Doubting, "_look_again", look_again
 
 
+def _let_go_when_few_are_left() -> Iterable[Patch]:
+    plain = guard.judge
+
+    def judge(before: guard.Guard, mirrors: int, orphans: Any, listing: int) -> guard.Guard:
+        after = plain(before, mirrors, orphans, listing)
+        anew = plain(guard.Guard(allowed=after.allowed), mirrors, orphans, listing)
+        return after if anew.holds else anew
+
+    yield guard, "judge", judge
+
+
 BUGS: dict[str, Bug] = {
     "403 treated as an empty list": _forbidden_is_empty,
     "no UID precondition on deletes": _no_precondition,
@@ -481,6 +492,7 @@ BUGS: dict[str, Bug] = {
     "leaves begin when they are made": _leaves_begin_when_made,
     "empty lists are believed": _empty_lists_believed,
     "what is confirmed goes piece by piece": _confirmed_piece_by_piece,
+    "what is held goes when it has become few": _let_go_when_few_are_left,
 }
 
 

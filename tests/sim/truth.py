@@ -15,11 +15,11 @@ class Known:
 
     spec: JsonObject
     name: str
+    uids: dict[str, set[str]]  # by full name, all that its target ever exported
     another_since: float = -1000.0  # when it came to want mirrors of another kind
     wanted: dict[Name, tuple[Claim, ...]] = field(default_factory=dict)
     since: dict[tuple[Name, str], float] = field(default_factory=dict)
     lit: dict[tuple[Name, str], float] = field(default_factory=dict)
-    uids: dict[str, set[str]] = field(default_factory=dict)  # by full name, all there ever were
 
 
 @dataclass(slots=True)
@@ -28,6 +28,7 @@ class Truth:
 
     now: Callable[[], float]
     links: dict[str, Known] = field(default_factory=dict)  # by UID, also those that are gone
+    ever: dict[str, dict[str, set[str]]] = field(default_factory=dict)  # by target, see Known
     living: set[str] = field(default_factory=set)  # UIDs of links that are there and not ending
     gateways: Callable[[str], float | None] = lambda _: 0.0  # since when one has been up
 
@@ -40,7 +41,10 @@ class Truth:
             metadata = link["metadata"]
             if "deletionTimestamp" not in metadata:
                 self.living.add(metadata["uid"])
-            known = self.links.setdefault(metadata["uid"], Known(link["spec"], metadata["name"]))
+            ever = self.ever.setdefault(metadata["name"], {})
+            known = self.links.setdefault(
+                metadata["uid"], Known(link["spec"], metadata["name"], ever)
+            )
             target = sites.get(metadata["name"])
             pinned = (link.get("status") or {}).get("clusterUID", "")
             if target is not None and (not pinned or pinned == target.uid):

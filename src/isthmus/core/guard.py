@@ -33,12 +33,14 @@ def judge(guard: Guard, mirrors: int, orphans: Set[Key], listing: int) -> Guard:
     """Decide about deleting ``orphans``, ``mirrors`` being all that the link has.
 
     ``listing`` numbers the complete lists of the target: only a later one can confirm what an
-    earlier one said, and only for what that one said.
+    earlier one said, and only for what that one said. What is held stays so until then, or until it
+    is there again: that the rest has become few, because something else is there again, proves
+    nothing about it.
     """
     said_twice: Set[Key] = guard.held if listing > guard.asked_by else frozenset()
     allowed = (guard.allowed | said_twice) & orphans
     doubtful = orphans - allowed
-    few = len(doubtful) <= max(ALWAYS_ALLOWED, SHARE * mirrors)
-    if not doubtful or (few and len(doubtful) < mirrors):
-        return Guard(allowed=allowed)
-    return Guard(frozenset(doubtful), listing, allowed)
+    many = len(doubtful) > max(ALWAYS_ALLOWED, SHARE * mirrors) or len(doubtful) >= mirrors
+    if doubtful and (many or doubtful & guard.held):
+        return Guard(frozenset(doubtful), listing, allowed)
+    return Guard(allowed=allowed)

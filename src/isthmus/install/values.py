@@ -64,7 +64,8 @@ class Resources(Group, frozen=True, kw_only=True):
     )
     # No limit of CPU: it would hold calls up although the machine has nothing else to do.
     limits: Annotated[
-        Quantities, Meta(description="What a pod can get at most. Of memory only: a bound of cpu would hold calls up.")
+        Quantities,
+        Meta(description="What a pod can get at most; a bound of cpu holds calls up."),
     ] = field(default_factory=partial(_quantities, memory="1Gi"))
 
 
@@ -221,7 +222,8 @@ class Values(Group, frozen=True, kw_only=True):
         Literal["json", "text"], Meta(description="For machines, or for people.")
     ] = "json"
     run_as_user: Annotated[
-        User | None, Meta(description="User and group of all pods; null: left to the platform (OpenShift).")
+        User | None,
+        Meta(description="User and group of all pods; null: left to the platform (OpenShift)."),
     ] = 65532
     image: Image = Image()
     controller: Controller = Controller()

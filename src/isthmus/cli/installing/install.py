@@ -14,10 +14,18 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.option("--cluster-name", default="", help="What other clusters call this one: west.")
-@click.option("--anchor", type=FOLDER, help="Where `trust create` put the anchor; an issuer is made from it.")
+@click.option(
+    "--anchor", type=FOLDER, help="Where `trust create` put the anchor; an issuer is made from it."
+)
 @click.option("--trust-file", type=FILE, help="Instead: the anchors alone, in PEM.")
 @click.option("--issuer", type=FOLDER, help="Instead: where `trust issue --out` put the issuer.")
-@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One value; all of them: --keys. Many allowed.")
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="One value; all of them: --keys. Many allowed.",
+)
 @click.option(
     "-f",
     "--values",

@@ -163,9 +163,13 @@ class State:
         target = self.targets.get(uid)
         if target is None or target.remote is not remote:
             return
+        # A watch is believed about endpoints. But of an export that was not there, or not according
+        # to a list that was wrong, it was a list that has said which endpoints there are.
+        came = {one for one in services if one not in target.admitted.exports}
         exports = {export for service in services for export in target.digest(service)}
-        if lane is Lane.BULK:
-            exports |= hold(target, exports, self._slices_of)
+        doubted = exports if lane is Lane.BULK else exports & came
+        if doubted:
+            exports |= hold(target, doubted, self._slices_of)
         self._settle(target, self._claimed(target, exports), lane)
 
     def confirm(self, uid: str, held: Held) -> None:
