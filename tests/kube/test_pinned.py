@@ -1,4 +1,4 @@
-"""A server is asked who it is before what it lists is believed."""
+"""A server that answers is asked who it is before what it says is believed."""
 
 import pytest
 
@@ -29,23 +29,27 @@ def pinned(script: Script, seen: list[str] | None = None) -> Client:
 
 
 async def test_a_list_is_believed_if_the_cluster_is_the_right_one() -> None:
-    script = Script(namespace(WEST), listing(7, named("web", 3)))
+    script = Script(listing(7, named("web", 3)), namespace(WEST))
     page = await pinned(script).list(SERVICES)
     assert [one.metadata.name for one in page.objects] == ["web"]
 
 
 async def test_pages_of_one_list_ask_once() -> None:
     seen: list[str] = []
-    script = Script(namespace(WEST), listing(7, named("a", 3), token="more"), listing(7))
+    script = Script(listing(7, named("a", 3), token="more"), namespace(WEST), listing(7))
     await pinned(script, seen).list(SERVICES)
     assert seen == [WEST]
 
 
-async def test_another_cluster_is_not_even_asked_for_its_list() -> None:
-    script = Script(namespace("uid-of-north"), listing(7))
+async def test_of_another_cluster_nothing_is_believed_also_if_it_came_this_very_moment() -> None:
+    """It is asked when it has begun to answer: before, another one may have been there."""
+    script = Script(listing(7), namespace("uid-of-north"))
     with pytest.raises(IdentityChanged, match="uid-of-north"):
         await pinned(script).list(SERVICES)
-    assert len(script.requests) == 1
+    assert [one.path for one in script.requests] == [
+        "/api/v1/services",
+        "/api/v1/namespaces/kube-system",
+    ]
 
 
 async def test_the_identity_itself_is_read_without_asking_for_it_first() -> None:
@@ -70,7 +74,7 @@ async def test_a_cluster_that_does_not_say_who_it_is_is_not_believed(
     answer: Says, error: type[IsthmusError]
 ) -> None:
     with pytest.raises(error):
-        await pinned(Script(answer, listing(7))).list(SERVICES)
+        await pinned(Script(listing(7), answer)).list(SERVICES)
 
 
 async def test_who_is_done_closes_the_way_to_the_cluster() -> None:
@@ -84,7 +88,8 @@ async def test_what_was_read_of_one_cluster_is_not_gone_on_with_in_another_that_
 ):
     moves: list[str] = []
     north = namespace("uid-of-north")
-    script = Script(namespace(WEST), listing(7), north, north, namespace(WEST), listing(8))
+    west = namespace(WEST)
+    script = Script(listing(7), west, listing(9), north, listing(9), north, listing(8), west)
     client = Client(Pinned(script, check=lambda _: None, moved=lambda: moves.append("moved")))
     await client.list(SERVICES)
     for _ in range(2):

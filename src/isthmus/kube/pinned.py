@@ -3,7 +3,8 @@
 An address can come to mean another cluster: a restored one, a rebuilt one, a wrong entry in a
 load balancer. Everything it says would be well-formed, and acting on it would be a disaster. The
 UID of a cluster's kube-system namespace is its identity, so it is asked for, with the same
-credential and over the same connections, before each read.
+credential and over the same connections, when each read has begun to be answered and before a
+word of it is believed. Asked before, it could be told by a cluster that is gone when the read comes.
 
 What was read of one cluster says nothing about another, even one that may take its place: a watch
 would go on from a version that means something else there. So a transport serves the first cluster
@@ -47,9 +48,9 @@ class Pinned:
 
     @asynccontextmanager
     async def send(self, request: Request) -> AsyncIterator[Response]:
-        if _needs_identity(request):
-            self._meet(await self._identity(request.headers))
         async with self._inner.send(request) as response:
+            if _needs_identity(request):
+                self._meet(await self._identity(request.headers))
             yield response
 
     async def close(self) -> None:
@@ -84,7 +85,7 @@ class Pinned:
 
 
 def _needs_identity(request: Request) -> bool:
-    """Tell reads that must ask first: not the identity itself, nor the later pages of a list."""
+    """Tell reads that must ask: not the identity itself, nor the later pages of a list."""
     if request.method != "GET" or request.path.endswith(f"/{NAMESPACES.plural}/kube-system"):
         return False
     return all(name != "continue" for name, _ in request.query)
