@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from isthmus.apps.controller.linking.following import LONGEST_DENIAL
+from isthmus.apps.controller.linking.following import SOON
 from isthmus.apps.controller.mirroring.prober import JITTER, PERIOD
 from isthmus.apps.controller.run import Controller
 from isthmus.catalogue.errors import Forbidden, Unreachable
@@ -187,7 +187,7 @@ async def test_a_grant_that_is_back_lets_the_catalogue_be_followed_within_second
             assert await east.condition("Connected") == ("False", "Forbidden")
             tried = way.refused
             await asyncio.sleep(60)
-            assert way.refused - tried <= 60 / (LONGEST_DENIAL / 2)  # knocks, but does not hammer
+            assert way.refused - tried <= 60 / (SOON / 2)  # knocks, but does not hammer
             await west.create(GRANTS, grant())
             await until(
                 lambda: east.condition("Connected"),
@@ -208,7 +208,7 @@ async def test_to_be_refused_for_long_makes_nobody_wait_longer_for_a_gateway_tha
         assert await east.condition("Connected") == ("False", "Forbidden")
         gateway = way.controllers.pop(west.name)
         await west.create(GRANTS, grant())
-        await asyncio.sleep(LONGEST_DENIAL + 1)
+        await asyncio.sleep(SOON + 1)
         way.controllers[west.name] = gateway
         await asyncio.sleep(10)
         assert way.opened == 1

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from isthmus.embedded.state.store import Key
 from isthmus.model.wire import JsonObject
 from tests.sim import contract
 from tests.sim.contract import FORBIDDEN_HERE, Claim, Name
@@ -91,11 +92,17 @@ def expected(scene: Scene) -> dict[Name, tuple[Claim, ...]]:
 def _mirrors(scene: Scene) -> Iterator[str]:
     """L1: what is here is what the links say, of all that is wanted and of nothing else."""
     east = scene.sites["east"]
-    services = {contract.name_of(one): one for one in east.objects(SERVICES)}
+    late = scene.ledger.stragglers
+    services = {
+        contract.name_of(one): one
+        for one in east.objects(SERVICES)
+        if Key(SERVICES, *contract.name_of(one)) not in late
+    }
     slices: dict[Name, list[JsonObject]] = {}
     for one in east.objects(SLICES):
         labels = one["metadata"].get("labels") or {}
-        if labels.get(contract.MANAGED_BY) == "isthmus.dev":
+        is_late = Key(SLICES, *contract.name_of(one)) in late
+        if labels.get(contract.MANAGED_BY) == "isthmus.dev" and not is_late:
             owner = one["metadata"]["namespace"], labels.get(contract.SERVICE_NAME, "")
             slices.setdefault(owner, []).append(one)
     links = {one["metadata"]["uid"]: one for one in east.objects(LINKS)}

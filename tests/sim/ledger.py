@@ -61,6 +61,7 @@ class Ledger:
     was_lied_to: bool = False  # or wrong ones told
     told_twice: bool = False  # whether lists of the source have lied more than once
     froze: dict[str, float] = field(default_factory=dict)  # when a process last stood still
+    stragglers: set[Key] = field(default_factory=set)  # made when their link was gone
     egress: set[str] = field(default_factory=set)  # addresses that egress proxies ever had
     _sites: Mapping[str, Site] = field(default_factory=dict)
     _freed: dict[Name, float] = field(default_factory=dict)  # when a name ceased to be another's
@@ -144,6 +145,8 @@ class Ledger:
             return
         self._one_writer(actor, event)
         if resource in (SERVICES, SLICES):
+            if before is None and after is not None:
+                self._straggle(event.key, after)
             self._only_ours(actor, event, before, after)
             self._kept(actor, event, before, after)
             if resource == SLICES and after is not None:
@@ -155,6 +158,12 @@ class Ledger:
                 self.blame("I1", f"{actor} changes what {event.key.name} says it wants")
         elif resource == NAMESPACES and after is None:
             self.blame("I1", f"{actor} deletes namespace {event.key.name}")
+
+    def _straggle(self, key: Key, made: JsonObject) -> None:
+        """Note what was written so late that its link was gone: nobody would know whose it is."""
+        links = {one["metadata"]["uid"] for one in self._sites["east"].objects(LINKS)}
+        if contract.annotation(made, contract.LINK_UID) not in links:
+            self.stragglers.add(key)
 
     def _only_ours(
         self, actor: str, event: Event, before: JsonObject | None, after: JsonObject | None

@@ -99,6 +99,7 @@ class Envoy:
             self.restarts += 1
             if self._clock.now() - started > WELL:
                 self._retries.reset()
+                self._failures = 0
             self._give_up(process.returncode or 0)
             wait = self._retries.failed()
             extra = {"code": process.returncode, "again_in": round(wait, 1)}

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from copy import copy
 from random import Random
 from typing import TypeVar
 
@@ -43,6 +44,15 @@ class Client:
             clock or SystemClock(),
             random or Random(),
         )
+
+    def apart(self) -> "Client":
+        """Return a client that waits for no slot that others hold, and for no pause of theirs.
+
+        A lease that is renewed behind slow writes is lost, and with it all that they would do.
+        """
+        other = copy(self)
+        other.exchange = self.exchange.apart()
+        return other
 
     @property
     def clock_skew(self) -> float | None:

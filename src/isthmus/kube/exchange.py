@@ -79,6 +79,14 @@ class Exchange:
         self._pause = 0.0
         self._pause_ends = 0.0
 
+    def apart(self) -> "Exchange":
+        """Return the same way, on which nobody waits for those who share this one."""
+        other = Exchange(
+            self._transport, self._credentials, self._limits, self._clock, self._random
+        )
+        other.answers = self.answers
+        return other
+
     async def close(self) -> None:
         await self._transport.close()
 

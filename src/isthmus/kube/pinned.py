@@ -4,7 +4,7 @@ An address can come to mean another cluster: a restored one, a rebuilt one, a wr
 load balancer. Everything it says would be well-formed, and acting on it would be a disaster. The
 UID of a cluster's kube-system namespace is its identity, so it is asked for, with the same
 credential and over the same connections, when each read has begun to be answered and before a
-word of it is believed. Asked before, it could be told by a cluster that is gone when the read comes.
+word of it is believed. Asked before, it could be told by a cluster that is gone by then.
 
 What was read of one cluster says nothing about another, even one that may take its place: a watch
 would go on from a version that means something else there. So a transport serves the first cluster

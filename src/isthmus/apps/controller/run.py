@@ -80,7 +80,7 @@ class Controller:
         self.sessions = Sessions(self.state, outside, config)
         lease = Key(config.namespace, LEASE)
         self.election = Election(
-            StoredLease(outside.client, lease),
+            StoredLease(outside.client.apart(), lease),
             Candidate(key=lease, identity=config.identity),
             outside.clock,
             outside.random,

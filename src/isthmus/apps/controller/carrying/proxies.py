@@ -156,31 +156,43 @@ class Proxies:
     # What follows from it.
 
     async def _assemble(self) -> None:
-        """Make anew what is not as it should be any more; what changes meanwhile is included."""
+        """Make anew what is not as it should be any more.
+
+        Of what changes meanwhile, only what is quickly done is included: where something changes
+        at every moment, nobody would ever be told.
+        """
         for _ in self._steps():
             await self._clock.sleep(0)
 
     def _steps(self) -> Iterator[None]:
-        while self._is_stale():
-            if TRUST in self._stale:
-                self._tell_trust()
-            if CATALOGUE in self._stale:
-                self._tell_catalogue()
-            if self._stale & {TRUST, CALLERS}:
-                self._tell_callers()
-            self._stale.clear()
-            for _ in range(min(STRETCH, len(self._inbound))):
-                self._tell_inbound(self._inbound.pop())
-            for _ in range(min(STRETCH, len(self._outbound))):
-                self._tell_outbound(self._outbound.pop())
-            yield
+        inbound, self._inbound = self._inbound, set()
+        outbound: set[Key] = set()
+        is_first = True
+        while is_first or inbound or outbound:
+            self._outbound |= self._sources.carrying.news()
+            if self._sources.carrying.peers is not self._reached[1]:
+                self._stale.add(CALLERS)
+                is_first = True  # links come and go together with what leads to them
+            if is_first:
+                outbound |= self._outbound
+                self._outbound.clear()
+            self._tell_parts()
+            for _ in range(min(STRETCH, len(inbound))):
+                self._tell_inbound(inbound.pop())
+            for _ in range(min(STRETCH, len(outbound))):
+                self._tell_outbound(outbound.pop())
+            is_first = False
+            if inbound or outbound:
+                yield
 
-    def _is_stale(self) -> bool:
-        """Tell whether anything is not as it should be any more, and note what."""
-        self._outbound |= self._sources.carrying.news()
-        if self._sources.carrying.peers is not self._reached[1]:
-            self._stale.add(CALLERS)
-        return bool(self._stale or self._inbound or self._outbound)
+    def _tell_parts(self) -> None:
+        if TRUST in self._stale:
+            self._tell_trust()
+        if CATALOGUE in self._stale:
+            self._tell_catalogue()
+        if self._stale & {TRUST, CALLERS}:
+            self._tell_callers()
+        self._stale.clear()
 
     def _tell_trust(self) -> None:
         trusted = self._sources.authority.anchors

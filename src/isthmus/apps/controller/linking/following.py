@@ -6,6 +6,7 @@ was known. Only when no connection can be had does the link say so, and nothing 
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -33,9 +34,10 @@ from isthmus.runtime.workqueue import Lane
 log = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first=1.0, cap=60.0)
-# Whoever writes a Grant looks whether it works, and being refused costs both sides one handshake.
-LONGEST_DENIAL = 3.0  # seconds until the next try, after being refused before anything was said
-HEALTHY = 60.0  # seconds of a connection that make failures before it forgotten
+# Whoever writes a Grant looks whether it works, and being refused costs both sides one handshake;
+# to have no address costs nothing.
+SOON = 3.0  # seconds until the next try, after being refused before anything was said
+HEALTHY = 5.0  # seconds after a snapshot that make failures before it forgotten
 STEADY = 5.0  # seconds after which one is worth a word, if the last word was about trouble
 RESOLVING = 10.0  # seconds for the gateway's names to be resolved before that is worth a word
 CONNECTED = Contact(True, "Connected", is_live=True)
@@ -58,6 +60,8 @@ class Following:
         self._config = config
         self._remote = Catalogued()
         self._followed: tuple[str, Gateway] | None = None  # what the connection leads to
+        self._tried = self._wanted  # by the last attempt
+        self._heard_at = math.inf  # when it has brought a snapshot
         self._connection: asyncio.Timeout | None = None
         self._since = outside.clock.now()
         self._steady_at = 0.0
@@ -74,10 +78,17 @@ class Following:
 
     def refresh(self) -> None:
         """Take in that the link may be another, and with it who may be followed, or where."""
-        target = self._target
-        wanted = (target.pinned, target.link.spec.gateway)
-        if self._followed is not None and (target.rival or self._followed != wanted):
+        if self._followed is None:
+            if self._tried != self._wanted:
+                self.hurry()
+        elif self._target.rival or self._followed != self._wanted[1:]:
             self._begin_anew()
+
+    @property
+    def _wanted(self) -> tuple[str, str, Gateway]:
+        """What decides whether somebody can be followed, and who."""
+        target = self._target
+        return target.rival, target.pinned, target.link.spec.gateway
 
     def hurry(self) -> None:
         """Take in that the gateway answers again, so that waiting has no more sense."""
@@ -87,6 +98,7 @@ class Following:
         clock, retries = self._outside.clock, Retries(BACKOFF, self._outside.random)
         while True:
             began, is_back = clock.now(), self._hurried.is_set()
+            self._heard_at, self._tried = math.inf, self._wanted
             self._hurried.clear()
             if is_back:
                 retries.reset()
@@ -99,12 +111,12 @@ class Following:
                 await self._follow()
             except IsthmusError as error:
                 self._fail(error)
-            if clock.now() - began >= HEALTHY:
+                if self._is_denied or isinstance(error, NoAddress):
+                    await self._rest(self._outside.random.uniform(SOON / 2, SOON))
+                    continue
+            if clock.now() - self._heard_at >= HEALTHY:
                 retries.reset()
-            await self._rest(self._until_granted() if self._is_denied else retries.failed())
-
-    def _until_granted(self) -> float:
-        return self._outside.random.uniform(LONGEST_DENIAL / 2, LONGEST_DENIAL)
+            await self._rest(retries.failed())
 
     async def _rest(self, seconds: float) -> None:
         """Wait before the next try, but not for longer than the gateway is away."""
@@ -132,7 +144,7 @@ class Following:
             self._connection = self._followed = None
 
     def _begin_anew(self) -> None:
-        if self._connection is not None:
+        if self._connection is not None and not self._connection.expired():
             self._connection.reschedule(asyncio.get_running_loop().time())
 
     def _hear(self, heard: Heard) -> None:
@@ -143,6 +155,7 @@ class Following:
                 self._state.place(self._uid, domain)
             case Snapshot(offers):
                 self._said = ""
+                self._heard_at = self._outside.clock.now()
                 keys = self._remote.fold(Listed(tuple(offers.values())))
                 self._pass_on(keys, Lane.BULK)
                 self._praise()

@@ -37,6 +37,7 @@ async def look_twice(
             retries.reset()
         elif await confirmed(held):
             state.confirm(target.uid, held)
+            retries.reset()
         else:
             await outside.clock.sleep(retries.failed())
 

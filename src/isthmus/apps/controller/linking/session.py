@@ -156,6 +156,8 @@ class Session:
         task = asyncio.current_task()
 
         def complete(remote: Remote) -> None:
+            if task not in (self._trying, self._current):
+                return  # given up, which it has yet to hear of
             if self._current is not None and self._current is not task:
                 self._current.cancel()
             self._current, self._trying = task, None
@@ -172,7 +174,7 @@ class Session:
                 self._target.unreadable = reading.unreadable
                 self._divergences = reading.divergences
             if self._target.rival:
-                self._fail(outcome(duplicate(self._target)))
+                self._meet(outcome(duplicate(self._target)))
             elif task is not self._current and not reading.is_live and reading.error is not None:
                 self._fail(outcome(reading.error))
             elif task is self._current and self._trouble is None and self._bad_secret is None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.kube.client import Client
 from isthmus.kube.codec import decoded_json
-from isthmus.kube.errors import NotFound
+from isthmus.kube.errors import Garbled, NotFound, Unavailable
 from isthmus.kube.requests import Call, Preconditions, Selection
 from isthmus.kube.resources import NAMESPACES, Resource, untyped
 from isthmus.kube.transport import Request
@@ -49,7 +49,8 @@ async def _is_empty(client: Client, namespace: Namespace) -> bool:
                         return False
     except NotFound:
         return False  # a kind has gone while we looked; whatever it held is not known
-    except Permanent as error:
+    except (Permanent, Unavailable, Garbled) as error:
+        # An aggregated API that is down may be so for long, and a Link must be able to end.
         extra = {"namespace": name, "error": str(error)}
         log.warning("namespace kept: cannot tell whether it is empty", extra=extra)
         return False

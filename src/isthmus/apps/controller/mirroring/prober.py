@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 PERIOD, PATIENCE = 3.0, 5.0  # seconds, where the link says nothing that makes sense
 JITTER = 0.1  # of the period
 RESOLVE_EVERY = 30.0  # seconds; getaddrinfo(3) does not tell how long an answer is good for
+RESOLVE_AGAIN = 3.0  # as long as there was none
 MOST_ADDRESSES = 32  # of one name; each is in the slices of every mirror
 KEEP = 600.0  # seconds for which the last good answer outlives a resolver that fails
 
@@ -126,7 +127,8 @@ class Prober:
         if _is_address(host) or self._refusal(host) is not None:
             return (host,)
         now = self._outside.clock.now()
-        if now - self._asked.get(host, -RESOLVE_EVERY) >= RESOLVE_EVERY:
+        every = RESOLVE_EVERY if host in self._good else RESOLVE_AGAIN
+        if now - self._asked.get(host, -every) >= every:
             self._asked[host] = now
             await self._ask(host, now)
         when, last = self._good.get(host, (now, None))

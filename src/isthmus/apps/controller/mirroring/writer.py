@@ -10,11 +10,11 @@ from isthmus.apps.controller.mirroring.state import State
 from isthmus.core.mirror import owner
 from isthmus.core.plan import plan
 from isthmus.kube.client import Client
-from isthmus.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound, Rejected
+from isthmus.kube.errors import AlreadyExists, Conflict, NotFound
 from isthmus.kube.requests import Preconditions
 from isthmus.kube.resources import ENDPOINT_SLICES, NAMESPACES, SERVICES
 from isthmus.model.actions import Create, Delete, Report, Update, Written
-from isthmus.model.errors import Transient
+from isthmus.model.errors import Permanent, Transient
 from isthmus.model.objects import EndpointSlice, Key, Namespace, Service
 from isthmus.runtime.workqueue import WorkQueue
 
@@ -64,16 +64,17 @@ class Writer:
                     await self._carry_out(name, action)
         except BaseException as error:
             self._expected.failed(name)
-            if isinstance(error, Rejected | Forbidden):
+            if isinstance(error, Permanent):
                 self._state.report(name, [*reports, *self._refused(name, error)])
-                # A right, a quota or a policy may change without anything that we watch.
+                # A right, a quota, a policy, or who answers in the API server's place may change
+                # without anything that we watch.
                 self._queue.add_after(name, LATER)
             raise
         rest = self._expected.finished(name)
         if rest:
             self._queue.add_after(name, rest)
 
-    def _refused(self, name: Key, error: Rejected | Forbidden) -> list[Report]:
+    def _refused(self, name: Key, error: Permanent) -> list[Report]:
         return [
             Report(claim.link_uid, claim.export, type(error).__name__, str(error))
             for claim in self._state.claims.by_name.get(name, ())
