@@ -1,8 +1,8 @@
 """What proxies are told: all of it or nothing, each change alone, and the same as from scratch."""
 
-from isthmus.model.objects import (
-    Key,
-)
+import asyncio
+
+from isthmus.model.objects import Key
 from isthmus.model.routes import EgressRoutes
 from isthmus.runtime.cache import Gone, Listed, Put
 from isthmus.xds import egress, gateway, secrets
@@ -19,7 +19,18 @@ from isthmus.xds.resources import (
 )
 from isthmus.xds.snapshot import Snapshot
 from tests.apps import trusting
-from tests.apps.telling import ANCHOR, API, ISSUER, SITE, WEST, mirrored, slice_of, told
+from tests.apps.clusters import VirtualClock
+from tests.apps.telling import (
+    ANCHOR,
+    API,
+    ISSUER,
+    SITE,
+    WEST,
+    exported,
+    mirrored,
+    slice_of,
+    told,
+)
 from tests.support.builders import pod
 
 
@@ -224,3 +235,25 @@ def listed(resources: Resources) -> dict[tuple[str, str], str]:
         for type_url, of in resources.items()
         for name, one in of.items()
     }
+
+
+async def test_proxies_are_told_though_something_changes_at_every_moment() -> None:
+    """A Grant that is withdrawn must not wait until no pod comes or goes any more."""
+    changes = 0
+
+    class Restless(VirtualClock):
+        async def sleep(self, seconds: float) -> None:
+            nonlocal changes
+            if not seconds and changes < 1_000:
+                changes += 1
+                one = pod(f"p{changes}", f"10.9.{changes // 250}.{changes % 250}")
+                made.sources.calling.fold(Put(one))
+                made.sources.exporting.fold_services(Put(exported(f"web-{changes}")))
+            await super().sleep(seconds)
+
+    async with told() as made:
+        made.proxies._clock = Restless()
+        made.tell(mirrored("db"), "curl", exports=350)
+        await asyncio.sleep(1)
+        assert 0 < changes < 1_000
+        assert [role for role, _ in made.published][:2] == ["gateway", "egress"]

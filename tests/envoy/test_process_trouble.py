@@ -88,6 +88,18 @@ async def test_one_that_was_ended_by_a_signal_is_started_again_and_again(tmp_pat
     await running
 
 
+async def test_one_that_ran_well_before_it_ended_is_started_again_however_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "WELL", 0.0)
+    one = made(tmp_path, program=pretending(tmp_path, "exit 1"))
+    stop = asyncio.Event()
+    running = asyncio.create_task(one.run(stop))
+    await eventually(lambda: one.restarts > process.ATTEMPTS, within=30)
+    stop.set()
+    await running
+
+
 async def test_a_flood_of_words_is_cut_short_and_said_to_be(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

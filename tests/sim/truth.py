@@ -113,10 +113,12 @@ class Truth:
         if known is None:
             return "for a link that never was"
         stands_for = contract.annotation(mirror, contract.REMOTE_NAME)
-        if stands_for not in known.uids:
+        # A pod's mirror has the UID of its Service. That may be news which has yet to come, and so
+        # may be that the Service has become one without named pods before this pod came.
+        found = (known.uids.get(one, set()) for one in (stands_for, stands_for.partition(".")[2]))
+        uids = set[str]().union(*found)
+        if not uids:
             return f"for {stands_for}, which {known.name} never exported"
-        # A pod's mirror has the UID of its Service, and that may be news which has yet to come.
-        uids = known.uids[stands_for] | known.uids.get(stands_for.partition(".")[2], set())
         if contract.annotation(mirror, contract.REMOTE_UID) not in uids:
             return f"for a {stands_for} of another cluster"
         own = mirror["metadata"]["namespace"], mirror["metadata"]["name"]
