@@ -45,9 +45,11 @@ class Truth:
             known = self.links.setdefault(
                 metadata["uid"], Known(link["spec"], metadata["name"], ever)
             )
-            target = sites.get(metadata["name"])
+            # A Link that is new while its Secret leads elsewhere has that cluster for its target.
             pinned = (link.get("status") or {}).get("clusterUID", "")
-            if target is not None and (not pinned or pinned == target.uid):
+            met = [one for one in sites.values() if one.uid == pinned]
+            target = next(iter(met), None) if pinned else sites.get(metadata["name"])
+            if target is not None:
                 self._look(known, link, target)
             elif _kind(known.spec) != _kind(link["spec"]):
                 known.since = dict.fromkeys(known.since, self.now())
