@@ -5,11 +5,11 @@ runs have found (build/fuzz). An input that breaks one is left in a file, and na
 """
 
 import argparse
-import sys
 import time
 
 from tests.fuzz.led import TARGETS, fuzzed
 from tests.fuzz.target import CORPUS
+from tests.support.arguments import at_least_one, ended
 
 LAST_LINES = 25
 
@@ -17,7 +17,7 @@ LAST_LINES = 25
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", help="which ones; all, if none is named")
-    parser.add_argument("--seconds", type=int, default=30, help="for each (30)")
+    parser.add_argument("--seconds", type=at_least_one, default=30, help="for each (30)")
     arguments = parser.parse_args()
     unknown = set(arguments.targets) - TARGETS.keys()
     if unknown:
@@ -38,4 +38,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(main)

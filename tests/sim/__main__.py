@@ -7,7 +7,6 @@ until each is noticed.
 
 import argparse
 import os
-import sys
 import time
 
 from tests.sim import states
@@ -17,6 +16,7 @@ from tests.sim.play import Story, story
 from tests.sim.running import BATCH, Sum, many, played, prepare, with_fixed_hashes
 from tests.sim.seeking import seek
 from tests.sim.shrink import shortest
+from tests.support.arguments import at_least_one, ended, natural, positive
 
 SHOWN = 3  # failures that are looked at more closely
 LINES = 60  # of a timeline
@@ -24,24 +24,28 @@ LINES = 60  # of a timeline
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=200, help="how many schedules (200)")
-    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
-    parser.add_argument("--minutes", type=float, default=600, help="begin no more after that (600)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (all cores)")
+    parser.add_argument("--seeds", type=at_least_one, default=200, help="how many schedules (200)")
+    parser.add_argument("--first", type=natural, default=0, help="the first seed (0)")
+    parser.add_argument("--minutes", type=positive, default=600, help="begin none after that (600)")
+    cores = os.cpu_count()
+    parser.add_argument("--workers", type=at_least_one, default=cores, help="processes (all cores)")
     commands = parser.add_subparsers(dest="command")
     show = commands.add_parser("show", help="play one seed and print what happens")
-    show.add_argument("seed")
-    show.add_argument("--bug", default="", help="with a bug built in")
+    show.add_argument("seed", type=natural, help="its number")
+    named = "with a bug built in, by its name in docs/reliability.md"
+    show.add_argument("--bug", default="", choices=["", *BUGS], metavar="NAME", help=named)
     show.add_argument("--keep", default="", help="keep the shortest that fails, under this name")
     commands.add_parser("kept", help="play all schedules that are kept")
     bugs = commands.add_parser("mutations", help="how many schedules each built-in bug takes")
-    bugs.add_argument("--limit", type=int, default=2000, help="schedules for one bug (2000)")
+    bugs.add_argument("--limit", type=at_least_one, default=2000, help="schedules for each (2000)")
     bugs.add_argument("--only", default="", help="bugs with this in their names")
     arguments = parser.parse_args()
+    if arguments.command == "mutations" and not any(arguments.only in name for name in BUGS):
+        parser.error(f"no bug has {arguments.only!r} in its name; there are: {', '.join(BUGS)}")
     with_fixed_hashes()
     match arguments.command:
         case "show":
-            return _show(arguments.seed, arguments.bug, arguments.keep)
+            return _show(str(arguments.seed), arguments.bug, arguments.keep)
         case "kept":
             return _kept()
         case "mutations":
@@ -122,6 +126,8 @@ def _show(seed: str, bug: str, keep: str) -> int:
         short = _explain(told, outcome.rule, bug)
         FOLDER.mkdir(exist_ok=True)
         (FOLDER / f"{keep}.jsonl").write_text(written(short))
+    elif keep:
+        _say("so there is nothing to keep")
     return 1 if outcome.wrong else 0
 
 
@@ -146,4 +152,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(main)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
+from isthmus.envoy.leash import end_with
 from tests.sim import mutations
 from tests.sim.places import build
 from tests.sim.play import Outcome, Story, play, story
@@ -90,11 +91,18 @@ def played(told: Story, *, lines: bool = False) -> Outcome:
 def many(seeds: range, workers: int) -> Iterator[Sum]:
     """Play all seeds, and yield sums as they come; whoever has heard enough just stops."""
     batches = [seeds[at : at + BATCH] for at in range(0, len(seeds), BATCH)]
-    pool = ProcessPoolExecutor(workers, initializer=prepare)
+    pool = ProcessPoolExecutor(workers, initializer=_begin, initargs=(os.getpid(),))
     try:
         yield from pool.map(batch, batches)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _begin(parent: int) -> None:
+    """Be one of many processes: Ctrl-C is for the first of them, and none outlives it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(parent)
+    prepare()
 
 
 def prepare() -> None:

@@ -9,7 +9,6 @@ Where a slope could not have been seen the run is undecided, and fails as well (
 
 import argparse
 import asyncio
-import sys
 import tempfile
 import time
 from contextlib import AsyncExitStack
@@ -17,8 +16,9 @@ from pathlib import Path
 from random import Random
 
 from tests.soak.churn import Clusters, clusters
-from tests.soak.measuring import Measured, controller, judged, slopes, table
+from tests.soak.measuring import Measured, Verdict, controller, judged, slopes, table
 from tests.soak.slopes import TooFew
+from tests.support.arguments import at_least_one, ended, positive
 
 LEAST = 1000  # restarts of links
 SPOKEN = 60.0  # seconds between two lines
@@ -27,8 +27,8 @@ ROUND = 120.0  # seconds within which a round must have settled
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=120.0, help="how long (120)")
-    parser.add_argument("--links", type=int, default=4, help="how many links at once (4)")
+    parser.add_argument("--minutes", type=positive, default=120.0, help="how long (120)")
+    parser.add_argument("--links", type=at_least_one, default=4, help="how many links at once (4)")
     parser.add_argument("--seed", type=int, default=1, help="of what changes when (1)")
     given = parser.parse_args()
     return asyncio.run(_soak(given.minutes * 60, given.links, Random(given.seed)))
@@ -76,12 +76,15 @@ def _judge(measured: list[Measured], seconds: float) -> int:
         found = slopes(measured)
     except TooFew as error:
         _say(f"no verdict: {error}")
-        return 1
-    verdict, reasons = judged(found)
-    for line in (*table(found), *reasons):
+        return Verdict.UNDECIDED.value
+    for line in table(found):
         _say(line)
     if restarts < LEAST:
-        _say(f"fewer than {LEAST} restarts: a first look, not the proof")
+        _say(f"no verdict: fewer than {LEAST} restarts, in which a process is still warming up")
+        return Verdict.UNDECIDED.value
+    verdict, reasons = judged(found)
+    for line in reasons:
+        _say(line)
     _say(verdict.name.lower().replace("_", " "))
     return verdict.value
 
@@ -91,4 +94,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(main)

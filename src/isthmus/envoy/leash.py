@@ -15,10 +15,15 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     parent, *command = sys.argv[1:]
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(parent):
-        sys.exit("the launcher has ended already")  # before the kernel could be asked
+    end_with(int(parent))
     os.execv(command[0], command)
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent does, and now if that has ended already."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit("the launcher has ended already")  # before the kernel could be asked
 
 
 if __name__ == "__main__":
