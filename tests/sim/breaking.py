@@ -120,9 +120,9 @@ def _can_tell(scene: Scene, process: str) -> bool:
 
 
 def _told(scene: Scene, link: str, kind: str) -> tuple[str, ...]:
-    """What a link says of itself."""
+    """What a link says of itself; one that ends is read no more, and says nothing."""
     for one in scene.sites["east"].objects("isthmus.dev/links"):
-        if one["metadata"]["name"] == link:
+        if one["metadata"]["name"] == link and "deletionTimestamp" not in one["metadata"]:
             for each in (one.get("status") or {}).get("conditions") or ():
                 if each["type"] == kind:
                     return each["status"], each["reason"]
