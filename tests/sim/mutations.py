@@ -494,6 +494,7 @@ BUGS: dict[str, Bug] = {
     "what is confirmed goes piece by piece": _confirmed_piece_by_piece,
     "what is held goes when it has become few": _let_go_when_few_are_left,
 }
+RARE = frozenset({"what is held goes when it has become few"})  # known by a kept schedule alone
 
 
 @contextmanager
