@@ -77,6 +77,10 @@ async def fault(scene: Scene, step: Step) -> bool:
     return False
 
 
+# What a link says whose Secret, meanwhile, leads to a cluster that it must not be linked to.
+MISLED = tuple(("False", reason) for reason in ("LinkToSelf", "DuplicateTarget", "IdentityChanged"))
+
+
 async def forbid(scene: Scene, step: Step) -> bool:
     """Let the source list nothing of a target for a while; L3: the link says so, and why."""
     joint = next(one for one in scene.layout.joints if one.target == step.where)
@@ -99,7 +103,7 @@ async def forbid(scene: Scene, step: Step) -> bool:
     await asyncio.sleep(40)
     told = _told(scene, step.where, "Connected")
     is_due = could_tell and _can_tell(scene, leader)
-    if is_due and told not in ((), ("False", "Forbidden")):
+    if is_due and told not in ((), ("False", "Forbidden"), *MISLED):
         scene.ledger.blame("L3", f"nothing may be listed, and link {step.where} says {told}")
     for rule in rules:
         rule.times = 0
