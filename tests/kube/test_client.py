@@ -216,6 +216,25 @@ async def test_a_pause_that_one_request_is_asked_for_holds_for_all() -> None:
     assert len(set(others)) == 3, "they do not come back all at once"
 
 
+async def test_who_is_apart_waits_for_no_pause_and_no_slot_of_others() -> None:
+    slow = Says((5.0, *service().body))
+    script = Script(refuses(429, "TooManyRequests", retry_after="10"), service(), slow, service())
+    shared = client(script, concurrency=1)
+    apart = shared.apart()
+    with pytest.raises(Throttled):
+        await shared.get(SERVICES, WEB)
+    await apart.get(SERVICES, WEB)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(shared.get(SERVICES, WEB))
+        await asyncio.sleep(25)
+        await apart.get(SERVICES, WEB)
+    _, second, third, fourth = script.times
+    assert second == 0.0
+    assert 10.0 <= third <= 20.0
+    assert fourth == 25.0
+    assert sum(shared.exchange.answers.values()) == 4, "all of them are counted in one place"
+
+
 async def test_no_more_requests_are_under_way_than_allowed() -> None:
     answers = [Says((1.0, *service().body)) for _ in range(6)]
     script = Script(*answers)
