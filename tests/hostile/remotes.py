@@ -64,7 +64,7 @@ CREDENTIALS = Part(
                 "apps/test_mirroring.py::test_a_secret_for_another_cluster_is_refused",
                 "apps/test_mirroring.py"
                 "::test_a_target_that_was_rebuilt_behind_its_address_is_not_believed",
-                "kube/test_pinned.py::test_another_cluster_is_not_even_asked_for_its_list",
+                "kube/test_pinned.py::test_of_another_cluster_nothing_is_believed_also_if_it_came_this_very_moment",
             ),
         ),
         Row(
