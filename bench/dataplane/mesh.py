@@ -16,8 +16,9 @@ from isthmus.pki.keys import Pair, new_key
 from isthmus.xds import secrets
 from isthmus.xds.resources import Resource
 
-# Runs at the same time keep out of each other's way.
-NET = f"127.252.{os.getpid() % 250 + 1}"  # clusters of tests have 127.1 to 127.250, of the demo 127.251
+# Runs at the same time keep out of each other's way, and out of that of clusters: those of tests
+# have 127.1 to 127.250, those of the demo 127.251.
+NET = f"127.252.{os.getpid() % 250 + 1}"
 CONTROLLER_AT, GATEWAY_AT, EGRESS_AT, PODS_AT = (f"{NET}.{last}" for last in (1, 2, 3, 4))
 FIRST_LISTENER = 20_000
 LINK = "west"
