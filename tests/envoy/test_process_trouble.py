@@ -79,25 +79,24 @@ async def test_what_envoy_said_last_is_why_it_cannot_be_started(tmp_path: Path) 
         await made(tmp_path, program=program).run(asyncio.Event())
 
 
-async def test_one_that_was_ended_by_a_signal_is_started_again_and_again(tmp_path: Path) -> None:
-    one = made(tmp_path, program=pretending(tmp_path, "kill -SEGV $$"))
+async def started_again_and_again(one: Envoy) -> None:
     stop = asyncio.Event()
     running = asyncio.create_task(one.run(stop))
     await eventually(lambda: one.restarts > process.ATTEMPTS, within=30)
     stop.set()
     await running
+
+
+async def test_one_that_was_ended_by_a_signal_is_started_again_and_again(tmp_path: Path) -> None:
+    program = pretending(tmp_path, "kill -SEGV $$")
+    await started_again_and_again(made(tmp_path, program=program))
 
 
 async def test_one_that_ran_well_before_it_ended_is_started_again_however_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "WELL", 0.0)
-    one = made(tmp_path, program=pretending(tmp_path, "exit 1"))
-    stop = asyncio.Event()
-    running = asyncio.create_task(one.run(stop))
-    await eventually(lambda: one.restarts > process.ATTEMPTS, within=30)
-    stop.set()
-    await running
+    await started_again_and_again(made(tmp_path, program=pretending(tmp_path, "exit 1")))
 
 
 async def test_a_flood_of_words_is_cut_short_and_said_to_be(

@@ -167,13 +167,13 @@ class Proxies:
     def _steps(self) -> Iterator[None]:
         inbound, self._inbound = self._inbound, set()
         outbound: set[Key] = set()
-        is_first = True
-        while is_first or inbound or outbound:
+        takes_more = True
+        while takes_more or inbound or outbound:
             self._outbound |= self._sources.carrying.news()
             if self._sources.carrying.peers is not self._reached[1]:
                 self._stale.add(CALLERS)
-                is_first = True  # links come and go together with what leads to them
-            if is_first:
+                takes_more = True  # links come and go together with what leads to them
+            if takes_more:
                 outbound |= self._outbound
                 self._outbound.clear()
             self._tell_parts()
@@ -181,7 +181,7 @@ class Proxies:
                 self._tell_inbound(inbound.pop())
             for _ in range(min(STRETCH, len(outbound))):
                 self._tell_outbound(outbound.pop())
-            is_first = False
+            takes_more = False
             if inbound or outbound:
                 yield
 
