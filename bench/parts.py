@@ -88,7 +88,7 @@ def _starts(options: Options, sizes: tuple[int, ...], peers: tuple[Peer, ...] = 
     return Plan(
         sizes=sizes,
         # What takes minutes is not as noisy as what takes seconds.
-        rounds={size: options.rounds(3 if size <= 1000 else 1) for size in sizes},
+        rounds={size: options.rounds(7 if size <= 1000 else 1) for size in sizes},
         peers=peers,
     )
 

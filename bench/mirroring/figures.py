@@ -6,6 +6,8 @@ import msgspec
 
 from bench.results import Machine
 
+DISTURBED = 0.05  # of the processors
+
 
 class Sync(msgspec.Struct, frozen=True, kw_only=True):
     """One way from nothing to everything written; times in seconds, memory in MB."""
@@ -16,6 +18,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
     server_cpu: float  # of the API server that was written to
     peak: float = 0.0
     kept: float = 0.0
+    stolen: float = 0.0  # share of all processors that the machine's host gave to others
 
     @property
     def writing(self) -> float:
@@ -29,6 +32,11 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     floor: Sync
     load: float  # of the machine in the minute before
     peers: Mapping[str, Sync] = {}
+
+    @property
+    def stolen(self) -> float:
+        """The share of the processors that one of both had to do without."""
+        return max(self.ours.stolen, self.floor.stolen)
 
     @property
     def cold_ratio(self) -> float:
@@ -53,6 +61,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     empty: Sync  # of a controller that found nothing to mirror, in the same run
     rounds: tuple[Round, ...]
+    again: int = 0  # rounds that were measured and do not count, because the host disturbed them
     missing: Mapping[str, str] = {}  # what could not be measured, and why
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+FIRST = 0.1  # seconds between looks until a pace is known
 LONGEST = 5.0  # seconds without a look, whatever the pace: who has stood still may hurry afterwards
 
 
@@ -23,8 +24,10 @@ class Looks:
         if now < self._due:
             return False
         share = self.share()
+        rest = FIRST
         if self._before is not None and 0 < self._before[1] < share:
             when, less = self._before
-            self._due = now + min(LONGEST, (1 - share) * (now - when) / (share - less) / 2)
+            rest = min(LONGEST, (1 - share) * (now - when) / (share - less) / 2)
+        self._due = now + rest
         self._before = now, share
         return share >= 1

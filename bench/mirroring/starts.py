@@ -98,9 +98,11 @@ def _growing(plan: Plan, filled: Filled) -> Growing:
     for count in plan.sizes:
         with filled(sizes[-1].count if sizes else 0, count) as trial:
             side_by_side = Cold(trial, plan.peers)
-            rounds = side_by_side.rounds(plan.rounds[count])
-            size = _size(trial, count, empty, rounds)
-            sizes.append(replace(size, missing=side_by_side.missing))
+            wanted = plan.rounds[count]
+            rounds = side_by_side.rounds(wanted)
+            size = _size(trial, count, empty, rounds[:wanted])
+            again = len(rounds[wanted:])
+            sizes.append(replace(size, again=again, missing=side_by_side.missing))
         progress.step(f"{count}")
     return Growing(sizes=tuple(sizes))
 

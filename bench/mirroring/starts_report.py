@@ -32,8 +32,8 @@ def growing(found: Growing, by: str) -> Report:
         head=(
             f"Measured on {days([one.date for one in found.sizes])}: {where}; "
             f"median of {_several([len(one.rounds) for one in found.sizes], 0)} interleaved rounds "
-            f"(lowest … highest); {loads([one.load for one in rounds])}. A controller with "
-            f"nothing to mirror: {empty} MB, {empty_cpu} s of CPU."
+            f"(lowest … highest){_again(found)}; {loads([one.load for one in rounds])}. "
+            f"A controller with nothing to mirror: {empty} MB, {empty_cpu} s of CPU."
         ),
         tables=(_cold(found, by),),
         verdicts=tuple(verdict for size in found.sizes for verdict in _of_size(size))
@@ -219,6 +219,11 @@ def _middle(each: Sequence[Sync]) -> Sync:
         peak=median(one.peak for one in each),
         kept=median(one.kept for one in each),
     )
+
+
+def _again(found: Growing) -> str:
+    again = sum(one.again for one in found.sizes)
+    return f"; {again} more were disturbed by the machine's host and do not count" if again else ""
 
 
 def _several(figures: Sequence[float], digits: int) -> str:

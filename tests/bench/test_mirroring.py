@@ -5,9 +5,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from bench import record, report
+from bench.kernel import Theft
 from bench.mirroring import halves, settled_report
+from bench.mirroring.cold import Cold, Trial
 from bench.mirroring.controller import LOOK
 from bench.mirroring.figures import (
     Changes,
@@ -375,6 +378,42 @@ def test_a_storm_is_as_strong_as_it_was(tmp_path: Path, said: str, rate: float) 
     log = tmp_path / "storm.log"
     log.write_text(said)
     assert Storm(log).rate == rate
+
+
+@pytest.mark.parametrize(
+    "stolen, measured, kept",
+    [
+        pytest.param([0.0, 0.02, 0.05], 3, [0.0, 0.02, 0.05], id="left alone"),
+        pytest.param([0.0, 0.2, 0.01, 0.02], 4, [0.0, 0.01, 0.02], id="once disturbed"),
+        pytest.param([0.3, 0.2, 0.1, 0.4, 0.5], 5, [0.1, 0.2, 0.3], id="never left alone"),
+    ],
+)
+def test_a_round_that_the_host_disturbed_is_measured_again(
+    stolen: list[float], measured: int, kept: list[float]
+) -> None:
+    class Pretended(Cold):
+        def _round(self, number: int) -> Round:
+            return a_round(replace(sync(1.0), stolen=stolen[number]), sync(1.0))
+
+    wanted = 3
+    rounds = Pretended(Trial(targets=(), mirrors=1, folder=Path())).rounds(wanted)
+    assert len(rounds) == measured
+    assert [one.stolen for one in rounds[:wanted]] == kept
+
+
+def test_what_the_host_gave_to_others_is_a_share_of_all_that_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter([[10, 0, 10, 10, 0, 0, 0, 10], [60, 0, 20, 30, 0, 0, 0, 30]])
+    monkeypatch.setattr("bench.kernel._times", lambda: next(times))
+    assert Theft().share() == 20 / 100
+
+
+def test_rounds_that_do_not_count_are_named() -> None:
+    undisturbed = size(1000, a_round(sync(10.0), sync(9.0)))
+    assert "disturbed" not in growing(starts(undisturbed), SERVICES).head
+    said = growing(starts(replace(undisturbed, again=2)), SERVICES).head
+    assert "; 2 more were disturbed by the machine's host and do not count" in said
 
 
 @pytest.mark.parametrize(
