@@ -76,19 +76,26 @@ def _cold(options: Options) -> Growing | None:
     return starts.cold(_starts(options, sizes, options.peers))
 
 
+def _apart(options: Options) -> Growing:
+    return starts.apart(_starts(options, options.chosen((1000,), (100,))))
+
+
 def _pods(options: Options) -> Growing:
-    return starts.pods(_starts(options, options.chosen((10, 100, 1000), (10, 100))))
+    return starts.pods(_starts(options, options.chosen((10, 100, 1000), (10, 100)), small=3))
 
 
 def _links(options: Options) -> Growing:
-    return starts.links(_starts(options, options.chosen((1, 10, 50), (1, 5))))
+    return starts.links(_starts(options, options.chosen((1, 10, 50), (1, 5)), small=3))
 
 
-def _starts(options: Options, sizes: tuple[int, ...], peers: tuple[Peer, ...] = ()) -> Plan:
+def _starts(
+    options: Options, sizes: tuple[int, ...], peers: tuple[Peer, ...] = (), small: int = 7
+) -> Plan:
+    """Plan cold starts, ``small`` rounds of those that are done in seconds."""
     return Plan(
         sizes=sizes,
         # What takes minutes is not as noisy as what takes seconds.
-        rounds={size: options.rounds(7 if size <= 1000 else 1) for size in sizes},
+        rounds={size: options.rounds(small if size <= 1000 else 1) for size in sizes},
         peers=peers,
     )
 
@@ -168,6 +175,15 @@ PARTS: tuple[
         shape=Growing,
         measure=_cold,
         report=_shown(starts_report.SERVICES),
+        merged=merged,
+    ),
+    Part(
+        name="apart",
+        about="the same, with a processor for whoever mirrors and others for the API servers",
+        minutes=8,
+        shape=Growing,
+        measure=_apart,
+        report=_shown(starts_report.APART),
         merged=merged,
     ),
     Part(
@@ -257,6 +273,6 @@ PARTS: tuple[
 )
 # Names for several of them together.
 GROUPS = {
-    "mirroring": ("cold", "changes", "restart", "pods", "links"),
+    "mirroring": ("cold", "apart", "changes", "restart", "pods", "links"),
     "dataplane": ("told", "calls", "large", "streams"),
 }

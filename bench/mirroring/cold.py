@@ -43,6 +43,7 @@ class Trial:
     targets: tuple[Linked, ...]
     mirrors: int
     folder: Path
+    processor: int | None = None  # of whoever is measured, if it has one of its own
     is_woven: bool = False  # whether mirrors name each other, so that the first are written again
 
 
@@ -129,7 +130,7 @@ class Cold:
             all_of_it = wanted(east, trial.mirrors)
             api = east.supervisor.pid(API_SERVER.name)
             before, theft = processor_seconds(api), Theft()
-            with controller(east, trial.folder) as running:
+            with controller(east, trial.folder, trial.processor) as running:
                 looks = all_of_it.looks(east)
                 asks = trial.is_woven or not trial.mirrors  # what only a controller knows
 
@@ -164,7 +165,7 @@ class Cold:
         """Let the bare client write the same."""
         trial = self._trial
         with source(trial.targets) as east:
-            job = Job(east=server(east), groups=self.groups)
+            job = Job(east=server(east), groups=self.groups, processor=trial.processor)
             path = trial.folder / "write.json"
             path.touch(mode=0o600)
             path.write_bytes(msgspec.json.encode(job))

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bench import results
 from bench.mirroring.clusters import export, export_pods, linked, target
 from bench.mirroring.cold import Cold, Trial
+from bench.mirroring.cores import one_left
 from bench.mirroring.figures import Growing, Round, Size, Sync
 from bench.mirroring.halves import Half, read, write
 from bench.mirroring.plan import Plan, ground
@@ -25,17 +26,24 @@ EACH = 20  # exports of each of many targets
 Filled: TypeAlias = Callable[[int, int], AbstractContextManager[Trial]]
 
 
-def cold(plan: Plan) -> Growing:
-    """Mirror so many exported Services from nothing."""
+def cold(plan: Plan, processor: int | None = None) -> Growing:
+    """Mirror so many exported Services from nothing, perhaps on one processor."""
     with ground() as folder, target() as west:
 
         @contextmanager
         def filled(before: int, count: int) -> Iterator[Trial]:
             if count:
                 asyncio.run(export(west, range(before, count)))
-            yield Trial(targets=(linked(west),), mirrors=count, folder=folder)
+            there = (linked(west),)
+            yield Trial(targets=there, mirrors=count, folder=folder, processor=processor)
 
         return _growing(plan, filled)
+
+
+def apart(plan: Plan) -> Growing:
+    """The same, where whoever mirrors takes no processor time from the API servers."""
+    with one_left() as processor:
+        return cold(plan, processor)
 
 
 def pods(plan: Plan) -> Growing:

@@ -19,6 +19,7 @@ LINKERD_MEMORY = 92.0  # MB with 1,000 mirrors
 LINKERD_AT = 1000
 LINKERD_TIMES = 70
 SERVICES, PODS, LINKS = "exported Services", "pods of one headless Service", "links"
+APART = "exported Services on a processor apart"
 OURS, FLOOR = "isthmus controller", "floor: the same writes, bare"
 
 
@@ -36,15 +37,18 @@ def growing(found: Growing, by: str) -> Report:
             f"A controller with nothing to mirror: {empty} MB, {empty_cpu} s of CPU."
         ),
         tables=(_cold(found, by),),
-        verdicts=tuple(verdict for size in found.sizes for verdict in _of_size(size))
-        if by == SERVICES
-        else (),
+        verdicts=tuple(
+            verdict
+            for size in found.sizes
+            for verdict in _of_size(size, by)
+            if by in (SERVICES, APART)
+        ),
         missing={
             f"{size.count:,}: {what}": why
             for size in found.sizes
             for what, why in size.missing.items()
         },
-        growths=growths(found, by),
+        growths=() if by == APART else growths(found, by),
         plots={} if by != SERVICES else {"cold": _cold_plot(found), "memory": _memory_plot(found)},
     )
 
@@ -82,8 +86,8 @@ def growths(found: Growing, by: str) -> tuple[Growth, ...]:
     )
 
 
-def _of_size(size: Size) -> list[Verdict]:
-    named = f"{size.count:,} {SERVICES}"
+def _of_size(size: Size, by: str) -> list[Verdict]:
+    named = f"{size.count:,} {by}"
     cold = median(one.cold_ratio for one in size.rounds)
     writing = median(one.writing_ratio for one in size.rounds)
     servers = median(one.ours.server_cpu / one.floor.server_cpu for one in size.rounds)
@@ -99,7 +103,7 @@ def _of_size(size: Size) -> list[Verdict]:
             evidence=f"{servers:.2f}",
         ),
     ]
-    if size.count == LINKERD_AT:
+    if by == SERVICES and size.count == LINKERD_AT:
         judged += _beside_linkerd(size)
     return judged
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import assert_never
 
 from isthmus.apps.controller.mirroring.expected import GONE, Expected, Thing
+from isthmus.apps.controller.mirroring.pacing import Pacing
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.core.mirror import owner
 from isthmus.core.plan import plan
@@ -33,18 +34,20 @@ class Writer:
         client: Client,
         state: State,
         expected: Expected,
+        pacing: Pacing,
         queue: WorkQueue[Key],
         leading: Callable[[], bool],
     ) -> None:
         self._client = client
         self._state = state
         self._expected = expected
+        self._pacing = pacing
         self._queue = queue
         self._leading = leading
 
     async def reconcile(self, name: Key) -> None:
         """Plan ``name`` from what is known now, and do what the plan says."""
-        left = self._expected.left(name)
+        left = max(self._expected.left(name), self._pacing.left(name))
         if left:
             self._queue.add_after(name, left)
             return
@@ -53,9 +56,8 @@ class Writer:
         writes = [one for one in actions if not isinstance(one, Report)]
         self._state.report(name, reports)
         chosen = (one.object for one in writes if not isinstance(one, Delete))
-        self._state.listeners.reserve(
-            name, [one for one in chosen if isinstance(one, EndpointSlice)]
-        )
+        slices = [one for one in chosen if isinstance(one, EndpointSlice)]
+        self._state.listeners.reserve(name, slices)
         if not writes:
             await asyncio.sleep(0)  # thousands of settled names must not hold up everybody else
         try:
@@ -70,6 +72,7 @@ class Writer:
                 # without anything that we watch.
                 self._queue.add_after(name, LATER)
             raise
+        self._pacing.wrote(name, sum(len(one.endpoints) for one in slices))
         rest = self._expected.finished(name)
         if rest:
             self._queue.add_after(name, rest)
