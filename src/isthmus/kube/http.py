@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from io import BytesIO
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -59,13 +60,10 @@ class HttpTransport:
     @asynccontextmanager
     async def send(self, request: Request) -> AsyncIterator["HttpResponse"]:
         session = self._session or self._start()
-        url = self._base + request.path
-        if request.query:
-            url += "?" + urlencode(request.query, quote_via=quote)
         try:
             response = await session.request(
                 request.method,
-                URL(url, encoded=True),
+                _url(self._base, request.path, request.query),
                 headers=request.headers,
                 data=_payload(request.body),
                 allow_redirects=False,
@@ -196,6 +194,12 @@ def translated(error: Exception, where: str) -> IsthmusError:
             words = f": {_plain(error)}" if error.errno else ""
             return Unreachable(f"{where}: the connection broke{words}")
     return Unreachable(f"{where}: the connection failed ({type(error).__name__})")
+
+
+@lru_cache(maxsize=256)  # most requests are writes to the same few collections
+def _url(base: str, path: str, query: tuple[tuple[str, str], ...]) -> URL:
+    asked = "?" + urlencode(query, quote_via=quote) if query else ""
+    return URL(base + path + asked, encoded=True)
 
 
 def _payload(body: bytes) -> bytes | BytesIO | None:

@@ -1,6 +1,7 @@
 """Time as an argument, so that a test can let an hour of backoff pass at once."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -24,10 +25,17 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of the running event loop, which a test may have replaced by a virtual one."""
+    """The clock of the event loop in which it is asked first; a test's loop may be a virtual one.
+
+    It is asked several times for each request, and to find the loop is a call of the kernel.
+    """
+
+    _time: Callable[[], float] | None = None
 
     def now(self) -> float:
-        return asyncio.get_running_loop().time()
+        if self._time is None:
+            self._time = asyncio.get_running_loop().time
+        return self._time()
 
     def utc(self) -> datetime:
         return datetime.now(UTC)

@@ -150,7 +150,7 @@ class WorkQueue(Generic[K]):
         self._changed.set()
 
     def _next_lane(self) -> Lane | None:
-        single, bulk = (bool(self._lanes[lane]) for lane in Lane)
+        single, bulk = self._lanes[Lane.SINGLE], self._lanes[Lane.BULK]
         if single and not (bulk and self._singles >= BULK_EVERY - 1):
             return Lane.SINGLE
         return Lane.BULK if bulk else None
