@@ -29,10 +29,6 @@ GOALS = (
         "cold mirroring of thousands at ≥ 90 % of the floor's rate",
         _has(",000 exported Services from"),
     ),
-    Goal(
-        "the same, where it takes no processor time from the API server",
-        _has("on a processor apart from"),
-    ),
     Goal("cold mirroring ≥ 70 times as fast as Linkerd's", _has("as fast as Linkerd's")),
     Goal("one change: p50 ≤ 1.5 and p99 ≤ 4 times the floor, idle", _has("one change, idle")),
     Goal("the same in a cold start of 1,000 others", _has("one change, in a cold start")),

@@ -76,10 +76,6 @@ def _cold(options: Options) -> Growing | None:
     return starts.cold(_starts(options, sizes, options.peers))
 
 
-def _apart(options: Options) -> Growing:
-    return starts.apart(_starts(options, options.chosen((1000,), (100,))))
-
-
 def _pods(options: Options) -> Growing:
     return starts.pods(_starts(options, options.chosen((10, 100, 1000), (10, 100)), small=3))
 
@@ -171,19 +167,10 @@ PARTS: tuple[
     Part(
         name="cold",
         about="from nothing to everything mirrored, by the number of exports",
-        minutes=20,
+        minutes=30,
         shape=Growing,
         measure=_cold,
         report=_shown(starts_report.SERVICES),
-        merged=merged,
-    ),
-    Part(
-        name="apart",
-        about="the same, with a processor for whoever mirrors and others for the API servers",
-        minutes=8,
-        shape=Growing,
-        measure=_apart,
-        report=_shown(starts_report.APART),
         merged=merged,
     ),
     Part(
@@ -273,6 +260,6 @@ PARTS: tuple[
 )
 # Names for several of them together.
 GROUPS = {
-    "mirroring": ("cold", "apart", "changes", "restart", "pods", "links"),
+    "mirroring": ("cold", "changes", "restart", "pods", "links"),
     "dataplane": ("told", "calls", "large", "streams"),
 }

@@ -19,7 +19,15 @@ import yaml
 
 from bench import peers
 from bench.kernel import processor_seconds
-from bench.population import NAMESPACES, endpoint_slice, namespace, service, set_slices, stateful
+from bench.population import (
+    NAMESPACES,
+    STATEFUL,
+    endpoint_slice,
+    namespace,
+    service,
+    set_slices,
+    stateful,
+)
 from bench.progress import Progress
 from bench.requests import send, session, spread
 from isthmus.model.names import EXPORTED, SERVICE_NAME
@@ -140,6 +148,19 @@ def stored(plane: ControlPlane, kind: str) -> int:
     request = urllib.request.Request(f"{plane.etcd_url}/v3/kv/range", data=body)
     with urllib.request.urlopen(request, timeout=30) as answer:
         return int(json.load(answer).get("count", 0))
+
+
+def named(east: ControlPlane) -> int:
+    """Return how many pods the mirror of the StatefulSet's Service names."""
+    its = f"{SERVICE_NAME}={STATEFUL}-{WEST.name}"
+
+    async def ask() -> int:
+        async with session(server(east)) as opened:
+            path = f"/apis/discovery.k8s.io/v1/endpointslices?labelSelector={its}"
+            found = await send(opened, "GET", path)
+            return sum(len(one["endpoints"] or ()) for one in found["items"])
+
+    return asyncio.run(ask())
 
 
 async def _open(plane: ControlPlane) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bench.kernel import Theft, processor_seconds
 from bench.meter import memory
 from bench.mirroring import peer
-from bench.mirroring.clusters import Linked, server, source, stored
+from bench.mirroring.clusters import Linked, named, server, source, stored
 from bench.mirroring.controller import LOOK, controller
 from bench.mirroring.figures import DISTURBED, Round, Sync
 from bench.mirroring.floor import Cost, Job, Post
@@ -43,8 +43,7 @@ class Trial:
     targets: tuple[Linked, ...]
     mirrors: int
     folder: Path
-    processor: int | None = None  # of whoever is measured, if it has one of its own
-    is_woven: bool = False  # whether mirrors name each other, so that the first are written again
+    pods: int = 0  # of one headless Service, whose mirror names the mirrors of all of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +93,15 @@ class Cold:
         self.missing: dict[str, str] = {}
 
     def rounds(self, count: int) -> tuple[Round, ...]:
-        """Measure until so many rounds were left alone by the machine's host, or twice as many.
-
-        All of them are returned, those that the host disturbed least first.
+        """Measure so many rounds, and more of them as long as the machine's host disturbs some:
+        almost twice as many at most, and a single one is taken as it is.
         """
         found: list[Round] = []
         while len(found) < 2 * count - 1:
             if sum(one.stolen <= DISTURBED for one in found) == count:
                 break
             found.append(self._round(len(found)))
-        return tuple(sorted(found, key=lambda one: one.stolen))
+        return tuple(found)
 
     def _round(self, number: int) -> Round:
         load = os.getloadavg()[0]
@@ -130,20 +128,20 @@ class Cold:
             all_of_it = wanted(east, trial.mirrors)
             api = east.supervisor.pid(API_SERVER.name)
             before, theft = processor_seconds(api), Theft()
-            with controller(east, trial.folder, trial.processor) as running:
+            with controller(east, trial.folder) as running:
                 looks = all_of_it.looks(east)
-                asks = trial.is_woven or not trial.mirrors  # what only a controller knows
+                is_asked = not trial.mirrors  # whether there is nothing that could be counted
 
                 def is_done() -> bool:
-                    if trial.mirrors and not looks.is_over():
-                        return False
-                    return not asks or running.has_settled()
+                    if is_asked:
+                        return running.has_settled()
+                    return looks.is_over() and (not trial.pods or named(east) == trial.pods)
 
                 wall = running.until(
                     "everything mirrored",
                     is_done,
                     patience(trial.mirrors),
-                    every=LOOK if asks else NEAR,
+                    every=LOOK if is_asked or trial.pods else NEAR,
                 )
                 sync = Sync(
                     wall=wall,
@@ -165,7 +163,7 @@ class Cold:
         """Let the bare client write the same."""
         trial = self._trial
         with source(trial.targets) as east:
-            job = Job(east=server(east), groups=self.groups, processor=trial.processor)
+            job = Job(east=server(east), groups=self.groups)
             path = trial.folder / "write.json"
             path.touch(mode=0o600)
             path.write_bytes(msgspec.json.encode(job))
@@ -200,7 +198,7 @@ class Cold:
                         raise Failed(
                             f"not everything mirrored after {10 * patience(trial.mirrors):.0f} s"
                         )
-                    time.sleep(LOOK)
+                    time.sleep(NEAR)
                 sync = Sync(
                     wall=time.monotonic() - started,
                     cpu=running.cpu(),

@@ -15,7 +15,6 @@ from pathlib import Path
 import yaml
 
 from bench.kernel import has_ended
-from bench.mirroring.cores import move
 from bench.trial import Failed
 from lab.claims import free_ports
 from lab.controlplane import ControlPlane
@@ -76,8 +75,8 @@ class Running:
 
 
 @contextmanager
-def controller(east: ControlPlane, folder: Path, processor: int | None = None) -> Iterator[Running]:
-    """Start a controller, perhaps on one processor; end it, in good order, with the context."""
+def controller(east: ControlPlane, folder: Path) -> Iterator[Running]:
+    """Start a controller; end it, in good order, when the context ends."""
     config = folder / "east.yaml"
     config.touch(mode=0o600)
     config.write_text(yaml.safe_dump(east.kubeconfig()))
@@ -93,7 +92,6 @@ def controller(east: ControlPlane, folder: Path, processor: int | None = None) -
         supervisor.launch(Process(name=NAME, argv=argv, ready=lambda: True))
         try:
             pid = supervisor.pid(NAME)
-            move(pid, processor)
             yield Running(pid=pid, started=started, log=log, admin=f"http://127.0.0.1:{port}")
         finally:
             supervisor.stop_all()

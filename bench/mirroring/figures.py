@@ -6,7 +6,7 @@ import msgspec
 
 from bench.results import Machine
 
-DISTURBED = 0.05  # of the processors
+DISTURBED = 0.05  # of the processors' time that the host took from one side: measure again
 
 
 class Sync(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,8 +61,14 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     empty: Sync  # of a controller that found nothing to mirror, in the same run
     rounds: tuple[Round, ...]
-    again: int = 0  # rounds that were measured and do not count, because the host disturbed them
+    wanted: int = 0  # so many of the rounds count; 0 if all do
     missing: Mapping[str, str] = {}  # what could not be measured, and why
+
+    @property
+    def counted(self) -> tuple[Round, ...]:
+        """The rounds that the machine's host disturbed least, whatever they have shown."""
+        by_theft = sorted(self.rounds, key=lambda one: one.stolen)
+        return tuple(by_theft[: self.wanted or None])
 
 
 class Growing(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,6 @@ import msgspec
 
 from bench.meter import memory
 from bench.mirroring.clusters import TWIN, Server, twin
-from bench.mirroring.cores import move
 from bench.population import namespace
 from bench.requests import session, spread
 from bench.target import ENDPOINT_SLICES, SERVICES
@@ -42,7 +41,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     east: Server
     west: Server | None = None
     groups: tuple[tuple[Post, ...], ...] = ()
-    processor: int | None = None  # its own, if it has one
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +113,6 @@ async def _copy(here: aiohttp.ClientSession, changed: Metadata) -> None:
 def main() -> None:
     task, path = sys.argv[1:]
     job = msgspec.json.decode(Path(path).read_bytes(), type=Job)
-    move(0, job.processor)
     if task == "follow":
         asyncio.run(follow(job))
     else:

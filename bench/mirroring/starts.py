@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from bench import results
 from bench.mirroring.clusters import export, export_pods, linked, target
 from bench.mirroring.cold import Cold, Trial
-from bench.mirroring.cores import one_left
 from bench.mirroring.figures import Growing, Round, Size, Sync
 from bench.mirroring.halves import Half, read, write
 from bench.mirroring.plan import Plan, ground
@@ -26,24 +25,17 @@ EACH = 20  # exports of each of many targets
 Filled: TypeAlias = Callable[[int, int], AbstractContextManager[Trial]]
 
 
-def cold(plan: Plan, processor: int | None = None) -> Growing:
-    """Mirror so many exported Services from nothing, perhaps on one processor."""
+def cold(plan: Plan) -> Growing:
+    """Mirror so many exported Services from nothing."""
     with ground() as folder, target() as west:
 
         @contextmanager
         def filled(before: int, count: int) -> Iterator[Trial]:
             if count:
                 asyncio.run(export(west, range(before, count)))
-            there = (linked(west),)
-            yield Trial(targets=there, mirrors=count, folder=folder, processor=processor)
+            yield Trial(targets=(linked(west),), mirrors=count, folder=folder)
 
         return _growing(plan, filled)
-
-
-def apart(plan: Plan) -> Growing:
-    """The same, where whoever mirrors takes no processor time from the API servers."""
-    with one_left() as processor:
-        return cold(plan, processor)
 
 
 def pods(plan: Plan) -> Growing:
@@ -57,7 +49,7 @@ def pods(plan: Plan) -> Growing:
             there = linked(west, has_pods=True)
             # Each pod has a mirror, and so has the Service itself, which names those of its pods.
             mirrors = count + bool(count)
-            yield Trial(targets=(there,), mirrors=mirrors, folder=folder, is_woven=True)
+            yield Trial(targets=(there,), mirrors=mirrors, folder=folder, pods=count)
 
         return _growing(plan, filled)
 
@@ -107,10 +99,8 @@ def _growing(plan: Plan, filled: Filled) -> Growing:
         with filled(sizes[-1].count if sizes else 0, count) as trial:
             side_by_side = Cold(trial, plan.peers)
             wanted = plan.rounds[count]
-            rounds = side_by_side.rounds(wanted)
-            size = _size(trial, count, empty, rounds[:wanted])
-            again = len(rounds[wanted:])
-            sizes.append(replace(size, again=again, missing=side_by_side.missing))
+            size = _size(trial, count, empty, side_by_side.rounds(wanted))
+            sizes.append(replace(size, wanted=wanted, missing=side_by_side.missing))
         progress.step(f"{count}")
     return Growing(sizes=tuple(sizes))
 

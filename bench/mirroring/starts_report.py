@@ -19,36 +19,32 @@ LINKERD_MEMORY = 92.0  # MB with 1,000 mirrors
 LINKERD_AT = 1000
 LINKERD_TIMES = 70
 SERVICES, PODS, LINKS = "exported Services", "pods of one headless Service", "links"
-APART = "exported Services on a processor apart"
 OURS, FLOOR = "isthmus controller", "floor: the same writes, bare"
 
 
 def growing(found: Growing, by: str) -> Report:
     """Report on cold starts, by the number of what ``by`` says."""
-    rounds = [one for size in found.sizes for one in size.rounds]
+    rounds = [one for size in found.sizes for one in size.counted]
     where = machines([one.machine for one in found.sizes])
     empty = _several([one.empty.kept for one in found.sizes], 0)
     empty_cpu = _several([one.empty.cpu for one in found.sizes], 2)
     return Report(
         head=(
             f"Measured on {days([one.date for one in found.sizes])}: {where}; "
-            f"median of {_several([len(one.rounds) for one in found.sizes], 0)} interleaved rounds "
-            f"(lowest … highest){_again(found)}; {loads([one.load for one in rounds])}. "
+            f"median of {_several([len(one.counted) for one in found.sizes], 0)} interleaved "
+            f"rounds (lowest … highest){_chosen(found)}; {loads([one.load for one in rounds])}. "
             f"A controller with nothing to mirror: {empty} MB, {empty_cpu} s of CPU."
         ),
         tables=(_cold(found, by),),
-        verdicts=tuple(
-            verdict
-            for size in found.sizes
-            for verdict in _of_size(size, by)
-            if by in (SERVICES, APART)
-        ),
+        verdicts=tuple(verdict for size in found.sizes for verdict in _of_size(size))
+        if by == SERVICES
+        else (),
         missing={
             f"{size.count:,}: {what}": why
             for size in found.sizes
             for what, why in size.missing.items()
         },
-        growths=() if by == APART else growths(found, by),
+        growths=growths(found, by),
         plots={} if by != SERVICES else {"cold": _cold_plot(found), "memory": _memory_plot(found)},
     )
 
@@ -60,8 +56,8 @@ def growths(found: Growing, by: str) -> tuple[Growth, ...]:
     def points(figures: Mapping[int, float]) -> tuple[tuple[float, float], ...]:
         return tuple((float(count), figure) for count, figure in figures.items())
 
-    ours = {size.count: _middle([one.ours for one in size.rounds]) for size in found.sizes}
-    floor = {size.count: _middle([one.floor for one in size.rounds]) for size in found.sizes}
+    ours = {size.count: _middle([one.ours for one in size.counted]) for size in found.sizes}
+    floor = {size.count: _middle([one.floor for one in size.counted]) for size in found.sizes}
     by_ours = {count: one.writing for count, one in ours.items()}
     by_floor = {count: one.writing for count, one in floor.items()}
     cpu = {count: one.cpu - empty[count].cpu for count, one in ours.items()}
@@ -86,11 +82,11 @@ def growths(found: Growing, by: str) -> tuple[Growth, ...]:
     )
 
 
-def _of_size(size: Size, by: str) -> list[Verdict]:
-    named = f"{size.count:,} {by}"
-    cold = median(one.cold_ratio for one in size.rounds)
-    writing = median(one.writing_ratio for one in size.rounds)
-    servers = median(one.ours.server_cpu / one.floor.server_cpu for one in size.rounds)
+def _of_size(size: Size) -> list[Verdict]:
+    named = f"{size.count:,} {SERVICES}"
+    cold = median(one.cold_ratio for one in size.counted)
+    writing = median(one.writing_ratio for one in size.counted)
+    servers = median(one.ours.server_cpu / one.floor.server_cpu for one in size.counted)
     judged = [
         Verdict(
             goal=f"{named} from a cold start at ≥ {FLOOR_SHARE:.0%} of the floor's rate",
@@ -103,14 +99,14 @@ def _of_size(size: Size, by: str) -> list[Verdict]:
             evidence=f"{servers:.2f}",
         ),
     ]
-    if by == SERVICES and size.count == LINKERD_AT:
+    if size.count == LINKERD_AT:
         judged += _beside_linkerd(size)
     return judged
 
 
 def _beside_linkerd(size: Size) -> list[Verdict]:
     """Compare at the one size at which Linkerd's mirror was measured."""
-    ours = _middle([one.ours for one in size.rounds])
+    ours = _middle([one.ours for one in size.counted])
     times = size.count / ours.wall / LINKERD_RATE
     named = f"{LINKERD_AT:,} {SERVICES}"
     return [
@@ -130,18 +126,18 @@ def _beside_linkerd(size: Size) -> list[Verdict]:
 def _cold(found: Growing, by: str) -> Table:
     rows: list[tuple[str, ...]] = []
     for size in found.sizes:
-        ours, floor = [one.ours for one in size.rounds], [one.floor for one in size.rounds]
+        ours, floor = [one.ours for one in size.counted], [one.floor for one in size.counted]
         added = (_middle(ours).kept - size.empty.kept) * 1000 / size.mirrors
         rows.append(_row(f"{size.count:,}: {OURS}", ours, size.mirrors, f"{added:.1f}"))
         rows.append(_row(f"{size.count:,}: {FLOOR}", floor, size.mirrors))
-        for name in dict.fromkeys(name for one in size.rounds for name in one.peers):
-            each = [one.peers[name] for one in size.rounds if name in one.peers]
+        for name in dict.fromkeys(name for one in size.counted for name in one.peers):
+            each = [one.peers[name] for one in size.counted if name in one.peers]
             rows.append(_row(f"{size.count:,}: {name}", each, size.mirrors))
         rows.append(
             (
                 f"{size.count:,}: floor ÷ ours",
-                spread([one.cold_ratio for one in size.rounds], 2),
-                f"{spread([one.writing_ratio for one in size.rounds], 2)} without it",
+                spread([one.cold_ratio for one in size.counted], 2),
+                f"{spread([one.writing_ratio for one in size.counted], 2)} without it",
                 *([""] * 6),
             )
         )
@@ -161,7 +157,7 @@ def _row(name: str, each: Sequence[Sync], mirrors: int, added: str = "") -> tupl
     return (
         name,
         spread([one.wall for one in each], 2),
-        spread([one.leading for one in each], 2),
+        spread([one.leading for one in each], 2) if each[0].leading else "",
         spread([mirrors / one.wall for one in each], 0),
         spread([one.cpu for one in each], 2),
         spread([one.server_cpu for one in each], 1),
@@ -181,8 +177,8 @@ def _cold_plot(found: Growing) -> Plot:
     def line(name: str, each: Mapping[int, float], *, is_dashed: bool = False) -> Line:
         return Line(name, tuple((float(n), wall) for n, wall in each.items()), is_dashed)
 
-    ours = {one.count: median(each.ours.wall for each in one.rounds) for one in found.sizes}
-    floor = {one.count: median(each.floor.wall for each in one.rounds) for one in found.sizes}
+    ours = {one.count: median(each.ours.wall for each in one.counted) for one in found.sizes}
+    floor = {one.count: median(each.floor.wall for each in one.counted) for one in found.sizes}
     linkerd = {one.count: one.count / LINKERD_RATE for one in found.sizes}
     return Plot(
         title="From a cold start to all mirrored",
@@ -197,7 +193,7 @@ def _cold_plot(found: Growing) -> Plot:
 
 
 def _memory_plot(found: Growing) -> Plot:
-    kept = {one.count: median(each.ours.kept for each in one.rounds) for one in found.sizes}
+    kept = {one.count: median(each.ours.kept for each in one.counted) for one in found.sizes}
     empty = median(one.empty.kept for one in found.sizes)
     points = ((0.0, empty), *((float(n), mb) for n, mb in kept.items()))
     return Plot(
@@ -225,9 +221,17 @@ def _middle(each: Sequence[Sync]) -> Sync:
     )
 
 
-def _again(found: Growing) -> str:
-    again = sum(one.again for one in found.sizes)
-    return f"; {again} more were disturbed by the machine's host and do not count" if again else ""
+def _chosen(found: Growing) -> str:
+    """Say which rounds count, if not all of them do."""
+    measured = sum(len(one.rounds) for one in found.sizes)
+    counted = [one for size in found.sizes for one in size.counted]
+    if len(counted) == measured:
+        return ""
+    most = max(one.stolen for one in counted)
+    return (
+        f"; of {measured} rounds the {len(counted)} count in which the machine's host took least "
+        f"from both sides, up to {most:.1%} of the processors"
+    )
 
 
 def _several(figures: Sequence[float], digits: int) -> str:

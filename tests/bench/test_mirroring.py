@@ -381,7 +381,7 @@ def test_a_storm_is_as_strong_as_it_was(tmp_path: Path, said: str, rate: float) 
 
 
 @pytest.mark.parametrize(
-    "stolen, measured, kept",
+    "stolen, measured, counted",
     [
         pytest.param([0.0, 0.02, 0.05], 3, [0.0, 0.02, 0.05], id="left alone"),
         pytest.param([0.0, 0.2, 0.01, 0.02], 4, [0.0, 0.01, 0.02], id="once disturbed"),
@@ -389,7 +389,7 @@ def test_a_storm_is_as_strong_as_it_was(tmp_path: Path, said: str, rate: float) 
     ],
 )
 def test_a_round_that_the_host_disturbed_is_measured_again(
-    stolen: list[float], measured: int, kept: list[float]
+    stolen: list[float], measured: int, counted: list[float]
 ) -> None:
     class Pretended(Cold):
         def _round(self, number: int) -> Round:
@@ -398,7 +398,8 @@ def test_a_round_that_the_host_disturbed_is_measured_again(
     wanted = 3
     rounds = Pretended(Trial(targets=(), mirrors=1, folder=Path())).rounds(wanted)
     assert len(rounds) == measured
-    assert [one.stolen for one in rounds[:wanted]] == kept
+    found = replace(size(1000, *rounds), wanted=wanted)
+    assert [one.stolen for one in found.counted] == counted
 
 
 def test_what_the_host_gave_to_others_is_a_share_of_all_that_passed(
@@ -409,11 +410,13 @@ def test_what_the_host_gave_to_others_is_a_share_of_all_that_passed(
     assert Theft().share() == 20 / 100
 
 
-def test_rounds_that_do_not_count_are_named() -> None:
-    undisturbed = size(1000, a_round(sync(10.0), sync(9.0)))
-    assert "disturbed" not in growing(starts(undisturbed), SERVICES).head
-    said = growing(starts(replace(undisturbed, again=2)), SERVICES).head
-    assert "; 2 more were disturbed by the machine's host and do not count" in said
+def test_which_rounds_count_is_said_if_not_all_do() -> None:
+    calm, robbed = (a_round(replace(sync(10.0), stolen=share), sync(9.0)) for share in (0.03, 0.30))
+    both = size(1000, robbed, calm)
+    assert "host" not in growing(starts(both), SERVICES).head
+    said = growing(starts(replace(both, wanted=1)), SERVICES).head
+    assert "of 2 rounds the 1 count in which the machine's host took least" in said
+    assert "up to 3.0% of the processors" in said
 
 
 @pytest.mark.parametrize(

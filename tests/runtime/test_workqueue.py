@@ -104,6 +104,15 @@ async def test_a_direct_add_ends_a_delay() -> None:
     assert queue.depth == 0
 
 
+async def test_a_delayed_key_comes_after_fresh_ones_unless_it_is_said() -> None:
+    queue = queue_of()
+    queue.add_after("retried", 1)
+    queue.add_after("resting", 1, Lane.SINGLE)
+    await asyncio.sleep(2)
+    queue.add("fresh")
+    assert await drain(queue) == ["resting", "fresh", "retried"]
+
+
 async def test_delayed_keys_come_in_the_order_of_their_deadlines() -> None:
     queue = queue_of()
     for delay in (5, 1, 3, 2, 4):

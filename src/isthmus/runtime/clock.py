@@ -27,7 +27,8 @@ class Clock(Protocol):
 class SystemClock:
     """The clock of the event loop in which it is asked first; a test's loop may be a virtual one.
 
-    It is asked several times for each request, and to find the loop is a call of the kernel.
+    It is asked several times for each request, and to find the loop asks the kernel who we are
+    (in Python 3.11).
     """
 
     _time: Callable[[], float] | None = None

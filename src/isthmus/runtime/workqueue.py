@@ -49,8 +49,9 @@ class WorkQueue(Generic[K]):
         self._held: set[K] = set()
         self._again: dict[K, Lane] = {}  # held, and added once more since
         self._failures: Counter[K] = Counter()
-        self._due: dict[K, tuple[float, int]] = {}  # when each delayed key is added
-        self._heap: list[tuple[float, int, K]] = []  # the same, plus entries that no longer count
+        self._due: dict[K, tuple[float, int, Lane]] = {}  # when each delayed key is added, and how
+        # The same, plus entries that no longer count.
+        self._heap: list[tuple[float, int, Lane, K]] = []
         self._entry = itertools.count()  # tells deadlines of a key apart
         self._timer: asyncio.TimerHandle | None = None
         self._singles = 0  # handed out since the last one of the bulk lane
@@ -91,20 +92,23 @@ class WorkQueue(Generic[K]):
         else:
             self._wait(key, lane)
 
-    def add_after(self, key: K, delay: float) -> None:
-        """Add ``key`` after ``delay`` seconds, unless it comes sooner for another reason."""
+    def add_after(self, key: K, delay: float, lane: Lane = Lane.BULK) -> None:
+        """Add ``key`` after ``delay`` seconds, unless it comes sooner for another reason.
+
+        As a rule it has waited already, and a storm of retries must not hold up fresh changes.
+        """
         if self._closed or key in self._since:
             return
         due = self._clock.now() + delay
         if key in self._due and self._due[key][0] <= due:
             return
         entry = next(self._entry)
-        self._due[key] = (due, entry)
-        heapq.heappush(self._heap, (due, entry, key))
+        self._due[key] = (due, entry, lane)
+        heapq.heappush(self._heap, (due, entry, lane, key))
         if len(self._heap) > 2 * len(self._due) + SLACK:
             self._heap = [(*deadline, key) for key, deadline in self._due.items()]
             heapq.heapify(self._heap)
-        if self._heap[0][2] == key:
+        if self._heap[0][3] == key:
             self._arm()
 
     async def take(self) -> K:
@@ -184,13 +188,12 @@ class WorkQueue(Generic[K]):
         while self._heap and self._heap[0][0] <= now:
             rung = heapq.heappop(self._heap)
             if self._counts(rung):
-                # It has waited already, and a storm of retries must not hold up fresh changes.
-                self.add(rung[2], Lane.BULK)
+                self.add(rung[3], rung[2])
         self._arm()
 
-    def _counts(self, deadline: tuple[float, int, K]) -> bool:
-        due, entry, key = deadline
-        return self._due.get(key) == (due, entry)
+    def _counts(self, deadline: tuple[float, int, Lane, K]) -> bool:
+        *when, key = deadline
+        return self._due.get(key) == tuple(when)
 
 
 def _rank(lane: Lane) -> int:

@@ -20,7 +20,6 @@ from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.lag import Lag
 from isthmus.apps.controller.linking.sessions import Sessions
 from isthmus.apps.controller.mirroring.expected import Expected
-from isthmus.apps.controller.mirroring.pacing import Pacing
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.apps.controller.mirroring.upkeep import Upkeep
 from isthmus.apps.controller.mirroring.writer import Writer
@@ -97,9 +96,7 @@ class Controller:
         egress = Selection(namespace=config.namespace, labels=f"{SERVICE_NAME}={EGRESS}")
         self.egress = self._guard(ENDPOINT_SLICES, egress, self.state.fold_egress)
         self.granting = Granting(self.exporting.grants.objects, outside, leading)
-        self.writer = Writer(
-            outside.client, self.state, expected, Pacing(outside.clock), self.queue, leading
-        )
+        self.writer = Writer(outside.client, self.state, expected, self.queue, leading)
         self.upkeep = Upkeep(self.state, outside, config, leading, self._is_busy)
 
     @property

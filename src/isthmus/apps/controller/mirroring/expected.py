@@ -3,7 +3,7 @@
 Planning a name again from a view that lacks our own last write would repeat it. So a name rests
 from its first write until the watch has shown all of them, and is planned once more then: it need
 not be queued meanwhile. It does not rest for ever, because a write that somebody else's write has
-overtaken may never be shown.
+overtaken may never be shown; and a name that had much to write rests for a while in any case.
 """
 
 from collections import Counter
@@ -35,11 +35,13 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class _Rest:
-    """``until`` is set when the last write is done; ``wish`` when the name was to be queued."""
+    """``until`` is set when the last write is done, and so is ``least``, before which it does not
+    end; ``wish`` when the name was to be queued."""
 
     writing: Thing | None = None
     awaited: set[Thing] = field(default_factory=set)
     until: float = inf
+    least: float = 0.0
     wish: Lane | None = None
 
 
@@ -73,7 +75,7 @@ class Expected:
         rest = self._rests.get(name)
         if rest is None:
             return 0.0
-        left = rest.until - self._clock.now()
+        left = (rest.least if self._is_shown(rest) else rest.until) - self._clock.now()
         if left > 0:
             return left
         self._forget(name)
@@ -107,14 +109,18 @@ class Expected:
         if wish is not None:
             self._queue(name, wish)
 
-    def finished(self, name: Key) -> float:
-        """All writes are done. Return for how long ``name`` rests at most; 0 if it does not."""
+    def finished(self, name: Key, pause: float = 0.0) -> float:
+        """All writes are done. Return for how long ``name`` rests; 0 if it does not.
+
+        If it rests until something is shown, that is the most; a ``pause`` it rests in any case.
+        """
         rest = self._rests.get(name)
         if rest is None:
             return 0.0
-        rest.until = self._clock.now() + PATIENCE
+        now = self._clock.now()
+        rest.until, rest.least = now + PATIENCE, now + pause
         self._rested(name, rest)
-        return PATIENCE if rest.awaited else 0.0
+        return pause or (PATIENCE if rest.awaited else 0.0)
 
     def seen(self, thing: Thing, version: str) -> None:
         """Take in what the watch shows."""
@@ -136,8 +142,11 @@ class Expected:
             rest.awaited.discard(thing)
             self._rested(name, rest)
 
+    def _is_shown(self, rest: _Rest) -> bool:
+        return not rest.awaited and rest.until < inf
+
     def _rested(self, name: Key, rest: _Rest) -> None:
-        if not rest.awaited and rest.until < inf:
+        if self._is_shown(rest) and rest.least <= self._clock.now():
             del self._rests[name]
             self._queue(name, rest.wish or Lane.BULK)
 

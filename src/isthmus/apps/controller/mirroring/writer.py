@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import assert_never
 
+from isthmus.apps.controller.mirroring import pacing
 from isthmus.apps.controller.mirroring.expected import GONE, Expected, Thing
-from isthmus.apps.controller.mirroring.pacing import Pacing
 from isthmus.apps.controller.mirroring.state import State
 from isthmus.core.mirror import owner
 from isthmus.core.plan import plan
@@ -17,7 +17,7 @@ from isthmus.kube.resources import ENDPOINT_SLICES, NAMESPACES, SERVICES
 from isthmus.model.actions import Create, Delete, Report, Update, Written
 from isthmus.model.errors import Permanent, Transient
 from isthmus.model.objects import EndpointSlice, Key, Namespace, Service
-from isthmus.runtime.workqueue import WorkQueue
+from isthmus.runtime.workqueue import Lane, WorkQueue
 
 LATER = 120.0  # seconds until a write that was refused is tried again without a reason
 
@@ -34,20 +34,18 @@ class Writer:
         client: Client,
         state: State,
         expected: Expected,
-        pacing: Pacing,
         queue: WorkQueue[Key],
         leading: Callable[[], bool],
     ) -> None:
         self._client = client
         self._state = state
         self._expected = expected
-        self._pacing = pacing
         self._queue = queue
         self._leading = leading
 
     async def reconcile(self, name: Key) -> None:
         """Plan ``name`` from what is known now, and do what the plan says."""
-        left = max(self._expected.left(name), self._pacing.left(name))
+        left = self._expected.left(name)
         if left:
             self._queue.add_after(name, left)
             return
@@ -72,10 +70,10 @@ class Writer:
                 # without anything that we watch.
                 self._queue.add_after(name, LATER)
             raise
-        self._pacing.wrote(name, sum(len(one.endpoints) for one in slices))
-        rest = self._expected.finished(name)
+        pause = pacing.pause(sum(len(one.endpoints) for one in slices))
+        rest = self._expected.finished(name, pause)
         if rest:
-            self._queue.add_after(name, rest)
+            self._queue.add_after(name, rest, Lane.SINGLE if pause else Lane.BULK)
 
     def _refused(self, name: Key, error: Permanent) -> list[Report]:
         return [
