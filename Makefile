@@ -76,7 +76,7 @@ format: $(READY) ## Let ruff format and mend what it can
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY) ## Everything measured beside peers and the floor, an hour; BENCH=--quick for a first look
+bench: $(READY) ## Everything measured beside peers and the floor, 90 minutes; BENCH=--quick for a first look
 	@$(BIN)/python -m bench $(BENCH)
 
 docs: $(READY) ## Write the reference of commands, kinds and values from the code (docs/reference)
