@@ -176,7 +176,8 @@ class World:
     async def settled(self, is_right: Callable[[Mirrors, Refusals], bool], links: Set[str]) -> None:
         """Wait until all is as it should be; then nobody may write any more."""
         for _ in range(LOOKS):
-            if is_right(await self.mirrors(), await self.refusals()) and await self._linked(links):
+            is_clean = await self._linked(links) and not await self.strays()
+            if is_clean and is_right(await self.mirrors(), await self.refusals()):
                 break
             await asyncio.sleep(BETWEEN)
         assert await self._linked(links), f"there should be no links but {sorted(links)}"
