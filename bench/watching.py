@@ -8,6 +8,7 @@ import msgspec
 from bench.target import SERVICES
 from bench.trial import Failed
 
+ADDED = "ADDED"
 ERROR = "ERROR"
 FOREVER = aiohttp.ClientTimeout(None)
 
@@ -29,16 +30,26 @@ class Event(msgspec.Struct, frozen=True):
     object: Object
 
 
+class _Listed(msgspec.Struct, frozen=True):
+    metadata: Metadata
+    items: tuple[Object, ...]
+
+
 async def watch(
     opened: aiohttp.ClientSession, labels: str, begun: Callable[[], None] = lambda: None
 ) -> AsyncIterator[Event]:
-    """Yield all Services with these labels, then what changes, for ever.
+    """Yield all Services with these labels, as if they were added, then what changes, for ever.
 
     A server ends the watch of whoever it could not write to in time, which happens to anybody
     where all cores are in use; it goes on where it ended.
     """
+    async with opened.get(SERVICES, params={"labelSelector": labels}) as answer:
+        answer.raise_for_status()
+        listed = msgspec.json.decode(await answer.read(), type=_Listed)
+    for found in listed.items:
+        yield Event(ADDED, found)
+    seen = listed.metadata.resource_version
     decoder = msgspec.json.Decoder(Event)
-    seen = ""
     while True:
         query = {"watch": "1", "labelSelector": labels, "resourceVersion": seen}
         rest = b""

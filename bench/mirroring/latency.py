@@ -25,7 +25,7 @@ from bench.mirroring.clusters import TWIN, TWINS, Server, server, twin
 from bench.mirroring.floor import FOLLOWING, REVISION, Job
 from bench.requests import send, session
 from bench.trial import Failed
-from bench.watching import Event, watch
+from bench.watching import ADDED, Event, watch
 from isthmus.model.objects import Key
 from lab.controlplane import ControlPlane
 from lab.process import Process, Supervisor
@@ -67,7 +67,7 @@ class Observer:
     def _see(self, event: Event) -> None:
         found = event.object.metadata
         exported = EXPORT.search(found.name)
-        if event.type == "ADDED" and exported and TWIN not in found.labels:
+        if event.type == ADDED and exported and TWIN not in found.labels:
             self.mirrored.append(Key(found.namespace, exported[0]))
             self._grown.set()
         awaited = self._awaited.pop(found.annotations.get(REVISION, ""), None)
