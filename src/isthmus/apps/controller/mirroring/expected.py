@@ -44,6 +44,11 @@ class _Rest:
     least: float = 0.0
     wish: Lane | None = None
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether all is written, and all of it was seen."""
+        return not self.awaited and self.until < inf
+
 
 class Expected:
     """Our writes on their way back to us. ``queue`` takes names that have rested."""
@@ -75,7 +80,7 @@ class Expected:
         rest = self._rests.get(name)
         if rest is None:
             return 0.0
-        left = (rest.least if self._is_shown(rest) else rest.until) - self._clock.now()
+        left = (rest.least if rest.is_shown else rest.until) - self._clock.now()
         if left > 0:
             return left
         self._forget(name)
@@ -142,11 +147,8 @@ class Expected:
             rest.awaited.discard(thing)
             self._rested(name, rest)
 
-    def _is_shown(self, rest: _Rest) -> bool:
-        return not rest.awaited and rest.until < inf
-
     def _rested(self, name: Key, rest: _Rest) -> None:
-        if self._is_shown(rest) and rest.least <= self._clock.now():
+        if rest.is_shown and rest.least <= self._clock.now():
             del self._rests[name]
             self._queue(name, rest.wish or Lane.BULK)
 
