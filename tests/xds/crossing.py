@@ -38,8 +38,9 @@ from tests.support.sockets import SocketLoop
 from tests.support.waiting import eventually
 from tests.xds.routes import anchors, flat
 
-# Runs of the same suite at the same time keep out of each other's way.
-NET = f"127.31.{os.getpid() % 250 + 1}"
+# Runs of the same suite at the same time keep out of each other's way, and of other tests, the
+# demo and the bench, which have 127.1 to 127.252.
+NET = f"127.253.{os.getpid() % 250 + 1}"
 GATEWAY, EGRESS, PODS, NOBODY_HERE = (f"{NET}.{last}" for last in (1, 2, 3, 4))
 CURL, OTHER, STRANGER = (f"{NET}.{last}" for last in (11, 12, 13))
 

@@ -215,5 +215,5 @@ async def test_pods_come_and_go_under_open_connections(both: Crossing) -> None:
 
 async def test_envoy_took_everything_that_it_was_told(both: Crossing) -> None:
     for proxy in (both.west, both.east):
-        assert await proxy.total("update_rejected") == 0
+        assert await proxy.total("update_rejected") == 0, proxy.complaints
         assert await proxy.total("config_reload") > 0
