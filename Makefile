@@ -8,7 +8,9 @@ READY := $(VENV)/.ready
 SEEDS ?= 200
 MINUTES ?= 120
 SECONDS ?= 30
-BOTH := --numprocesses auto --maxprocesses 4 --dist loadfile
+# One more than there are processors, for some wait for others' processes.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+BOTH := --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help demo lab lab-down test test-real lint format e2e stories sim mutations fuzz coverage crash soak bench docs lock clean

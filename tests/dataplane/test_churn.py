@@ -16,7 +16,7 @@ from tests.dataplane.loaded import EAST, OTHERS, scale, under_load, west
 from tests.support.machine import pod
 from tests.support.waiting import eventually, until
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.sockets, pytest.mark.e2e]
 
 
 @pytest.fixture(scope="module")

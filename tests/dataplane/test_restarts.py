@@ -13,7 +13,7 @@ from tests.dataplane.test_story import CURL, WEB, answered, greeting
 from tests.support.machine import pod
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.sockets, pytest.mark.e2e]
 
 URL = "http://web-west/"
 

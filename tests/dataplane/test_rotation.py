@@ -45,7 +45,7 @@ from tests.dataplane.test_story import CURL, WEB, answered
 from tests.dataplane.workloads import SYSTEM
 from tests.support.waiting import eventually, until
 
-pytestmark = pytest.mark.sockets
+pytestmark = [pytest.mark.sockets, pytest.mark.e2e]
 
 RATE = 200
 URL = "http://web-west/"
@@ -261,7 +261,6 @@ async def test_a_rotation_is_rolled_back_from_every_phase_under_load() -> None:
         await here.harms_nobody()
 
 
-@pytest.mark.e2e
 @pytest.mark.usefixtures("runner")  # which gives it the time that it takes
 async def test_a_rotation_in_no_haste() -> None:
     new = create_anchor(MESH_DOMAIN, datetime.now(UTC))

@@ -10,16 +10,19 @@ T = TypeVar("T")
 async def until(
     read: Callable[[], Awaitable[T]], ready: Callable[[T], bool], *, within: float = 10
 ) -> T:
-    """Read again and again until ``ready``; on timeout, show what was there instead."""
+    """Read again and again until ``ready``; on timeout, show what was there instead.
+
+    Whoever has waited for long looks less often: hours of virtual time are made of such looks.
+    """
     clock = asyncio.get_running_loop().time
-    deadline = clock() + within
+    started = clock()
     while True:
         found = await read()
         if ready(found):
             return found
-        if clock() > deadline:
+        if clock() > started + within:
             raise TimeoutError(f"not ready within {within} s; last seen: {found!r}")
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(min(max(0.02, (clock() - started) / 50), 1))
 
 
 async def eventually(ready: Callable[[], bool], *, within: float = 10) -> None:

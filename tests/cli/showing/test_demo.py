@@ -64,6 +64,7 @@ def steps(printed: str) -> list[tuple[list[str], str]]:
     return found
 
 
+@pytest.mark.e2e
 def test_every_step_of_the_story_really_happens(home: Path) -> None:
     with demo(home) as process:
         printed, complaints = process.communicate()
