@@ -11,9 +11,10 @@ SECONDS ?= 30
 # One more than there are processors, for some wait for others' processes.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 BOTH := --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
+FAST := -m "not e2e and not real and not long"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab lab-down test test-real lint format e2e stories sim mutations fuzz coverage crash soak bench docs lock clean
+.PHONY: help demo lab lab-down test long test-real lint format e2e stories sim mutations fuzz coverage crash soak bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,13 +38,16 @@ lab-down: $(READY) ## End them, and remove all that they left
 	@$(BIN)/python -m lab down
 
 test: $(READY) ## The fast suite; what needs a real kube-apiserver is in test-real
-	@$(BIN)/python -m pytest $(BOTH) -m "not e2e and not real"
+	@$(BIN)/python -m pytest $(BOTH) $(FAST)
+
+long: $(READY) ## What takes its time on virtual time: kills of install and rotations, a thousand restarts, bugs built in
+	@$(BIN)/python -m pytest $(BOTH) -m long
 
 test-real: $(READY) ## Build kube-apiserver and etcd if missing, then run the contract suite on them
 	@$(BIN)/python -m lab build
 	@$(BIN)/python -m pytest $(BOTH) -m "real and not e2e"
 
-e2e: $(READY) ## Whole processes as a user runs them, with real kubectl where there is one; E2E=-x for options
+e2e: $(READY) ## Whole processes as a user runs them, also under load, killed and replaced; E2E=-x for options
 	@$(BIN)/python -m pytest -m e2e --ignore tests/e2e/lab $(E2E)
 
 stories: $(READY) ## Stories on two and three real Kubernetes clusters; needs root, builds what is missing
@@ -60,7 +64,7 @@ fuzz: $(READY) ## Look for inputs that a parser does not survive; TARGET=leaf fo
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGET)
 
 coverage: $(READY) ## Every error path and branch of core, kube, catalogue, xds and pki must have been reached by a test
-	@$(BIN)/python -m tests.reached
+	@$(BIN)/python -m tests.reached $(BOTH) $(FAST)
 
 crash: $(READY) ## Kill controllers, rotations, install and unlink at every request, not only at every write
 	@ISTHMUS_CRASH=all $(BIN)/python -m pytest $(BOTH) tests/crash

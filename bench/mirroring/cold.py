@@ -190,7 +190,7 @@ class Cold:
             all_of_it = wanted(east, trial.mirrors)
             api = east.supervisor.pid(API_SERVER.name)
             with peer.running(other, east, trial.targets[0], trial.folder) as running:
-                before, started = processor_seconds(api), time.monotonic()
+                before, theft, started = processor_seconds(api), Theft(), time.monotonic()
                 looks = all_of_it.looks(east, somehow=True)
                 while not looks.is_over():
                     running.complain_if_ended()
@@ -203,6 +203,7 @@ class Cold:
                     wall=time.monotonic() - started,
                     cpu=running.cpu(),
                     server_cpu=processor_seconds(api) - before,
+                    stolen=theft.share(),
                 )
                 time.sleep(SETTLE)
                 return replace(sync, peak=running.memory("VmHWM"), kept=running.memory("VmRSS"))

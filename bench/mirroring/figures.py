@@ -35,8 +35,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stolen(self) -> float:
-        """The share of the processors that one of both had to do without."""
-        return max(self.ours.stolen, self.floor.stolen)
+        """The share of the processors that one of them had to do without."""
+        return max(one.stolen for one in (self.ours, self.floor, *self.peers.values()))
 
     @property
     def cold_ratio(self) -> float:
@@ -69,6 +69,11 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
         """The rounds that the machine's host disturbed least, whatever they have shown."""
         by_theft = sorted(self.rounds, key=lambda one: one.stolen)
         return tuple(by_theft[: self.wanted or None])
+
+    @property
+    def calm(self) -> tuple[Round, ...]:
+        """The rounds that the machine's host did not disturb."""
+        return tuple(one for one in self.rounds if one.stolen <= DISTURBED)
 
 
 class Growing(msgspec.Struct, frozen=True, kw_only=True):

@@ -91,7 +91,7 @@ def _of_size(size: Size) -> list[Verdict]:
         Verdict(
             goal=f"{named} from a cold start at ≥ {FLOOR_SHARE:.0%} of the floor's rate",
             met=cold >= FLOOR_SHARE,
-            evidence=f"{cold:.0%}; {writing:.0%} from the first write on",
+            evidence=f"{cold:.0%}; {writing:.0%} from the first write on{_calm(size)}",
         ),
         Verdict(
             goal=f"{named}: the API server's CPU ≤ {SERVER_SHARE} times the floor's",
@@ -102,6 +102,16 @@ def _of_size(size: Size) -> list[Verdict]:
     if size.count == LINKERD_AT:
         judged += _beside_linkerd(size)
     return judged
+
+
+def _calm(size: Size) -> str:
+    """Say what the rounds show that nobody disturbed, if others count, too."""
+    if len(size.calm) >= len(size.counted):
+        return ""
+    if not size.calm:
+        return "; the host disturbed every round"
+    found = median(one.cold_ratio for one in size.calm)
+    return f"; {found:.0%} in the {len(size.calm)} of {len(size.rounds)} that nobody disturbed"
 
 
 def _beside_linkerd(size: Size) -> list[Verdict]:

@@ -68,6 +68,8 @@ async def test_what_happens_while_a_large_mirror_rests_is_carried_out_after_it()
         await shrink(west, 1)
         await asyncio.sleep(0.1)  # less than the rest after that
         await shrink(west, 2)
+        await asyncio.sleep(0.05)
+        assert await hostnames(east) == sorted(PODS[:-1])
         await asyncio.sleep(0.5)
         assert await hostnames(east) == sorted(PODS[:-2])
 
@@ -82,6 +84,8 @@ async def test_what_others_do_to_a_large_mirror_is_undone_within_a_second_althou
         await asyncio.sleep(0.1)
         (found,) = await mirror_slices(east, "db-west")
         await east.edit(SLICES, found["metadata"]["name"], {"endpoints": []})
+        await asyncio.sleep(0.05)
+        assert await hostnames(east) == []
         await asyncio.sleep(1)
         assert await hostnames(east) == sorted(PODS[:-1])
 
@@ -93,7 +97,7 @@ async def shrink(west: Place, by: int) -> None:
 
 async def hostnames(east: Place) -> list[str]:
     (found,) = await mirror_slices(east, "db-west")
-    return sorted(one["hostname"] for one in found["endpoints"])
+    return sorted(one["hostname"] for one in found["endpoints"] or ())
 
 
 def _creates(request: Request) -> bool:

@@ -57,6 +57,11 @@ class Hand:
         pytest.param("write single: bulk: answer:7 end see:7", False, "single", id="by its lane"),
         pytest.param("write bulk: single: answer:7 end see:7", False, "single", id="the better"),
         pytest.param("write bulk: fail", False, "bulk", id="also after a failure"),
+        pytest.param("write answer:7 end:0.5 see:7", True, "", id="a pause, although all is shown"),
+        pytest.param("write answer:7 end:0.5 see:7 wait:0.5", False, "", id="whose timer wakes it"),
+        pytest.param("write answer:7 end:0.5 see:7 wait:0.4999", False, "", id="or a grain early"),
+        pytest.param("write answer:7 end:0.5 wait:0.5", True, "", id="and not before it is shown"),
+        pytest.param("write answer:7 end:0.5 wait:0.5 see:7", False, "single", id="before others"),
     ],
 )
 def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool, queued: str) -> None:
@@ -70,7 +75,7 @@ def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool, queu
             case "answer":
                 expected.written(NAME, WEB, version)
             case "end":
-                expected.finished(NAME)
+                expected.finished(NAME, float(version or 0))
             case "see":
                 expected.seen(WEB, version)
             case "gone":
@@ -82,7 +87,7 @@ def test_a_name_rests_until_its_writes_are_shown(history: str, rests: bool, queu
             case "bulk" | "single":
                 expected.defers(NAME, Lane[verb.upper()])
             case "wait":
-                clock.time += PATIENCE
+                clock.time += float(version or PATIENCE)
     assert (expected.left(NAME) > 0) == rests
     assert queue == ([(NAME, Lane[queued.upper()])] if queued else [])
 

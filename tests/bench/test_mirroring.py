@@ -454,3 +454,20 @@ def test_who_has_stood_still_is_looked_at_soon_after() -> None:
     while not looks.is_over():
         moment += LOOK
     assert moment < 60 + LONGEST + 2 * LOOK
+
+
+@pytest.mark.parametrize(
+    "ratios, said",
+    [
+        pytest.param([(9.0, 0.01), (8.0, 0.02)], "", id="nobody was disturbed"),
+        pytest.param([(9.0, 0.01), (8.0, 0.2)], "; 90% in the 1 of 2 that nobody", id="one was"),
+        pytest.param([(9.0, 0.1), (8.0, 0.2)], "; the host disturbed every round", id="all were"),
+    ],
+)
+def test_a_verdict_tells_what_undisturbed_rounds_show(
+    ratios: list[tuple[float, float]], said: str
+) -> None:
+    rounds = [a_round(replace(sync(10.0), stolen=share), sync(floor)) for floor, share in ratios]
+    judged = growing(starts(size(100, *rounds)), SERVICES).verdicts[0]
+    assert judged.evidence.partition(" on")[2].startswith(said)
+    assert ("disturbed" in judged.evidence) == bool(said)

@@ -101,7 +101,7 @@ async def installed_otherwise(folder: Path) -> Scene:
 STATES = (nothing_installed, half_installed, installed_otherwise)
 
 
-@pytest.mark.e2e
+@pytest.mark.long
 @pytest.mark.parametrize("state", STATES, ids=lambda one: one.__name__.replace("_", " "))
 async def test_a_command_killed_wherever_it_waits_is_typed_again_and_ends_the_same(
     state: Callable[[Path], Awaitable[Scene]], tmp_path: Path

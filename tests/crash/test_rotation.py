@@ -59,7 +59,7 @@ async def driven(here: Mesh, goal: Pair, life: Life) -> None:
 STATES = (not_begun, half_way, to_be_rolled_back) if FULLY else (not_begun, to_be_rolled_back)
 
 
-@pytest.mark.e2e
+@pytest.mark.long
 @pytest.mark.parametrize("state", STATES, ids=lambda one: one.__name__.replace("_", " "))
 async def test_a_driver_killed_wherever_it_waits_is_followed_by_the_same_end(state: State) -> None:
     async with state() as (here, goal):

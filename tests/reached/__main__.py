@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +36,6 @@ TESTS = (
     "tests/envoy/test_bootstrap.py",
     "tests/apps/test_proxies.py",
 )
-BOTH = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile")
 # What properties come by is a matter of luck: only examples that are written down count here.
 WRITTEN = "--hypothesis-profile=written"
 
@@ -54,10 +53,15 @@ class Gap(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.reached", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.reached",
+        usage="%(prog)s [-h] [--again] [OPTIONS OF PYTEST]",
+        description=__doc__,
+    )
     parser.add_argument("--again", action="store_true", help="look at the last run's data")
     started = time.monotonic()
-    if not parser.parse_args().again and not _run():
+    options, more = parser.parse_known_args()
+    if not options.again and not _run(more):
         print("no verdict: tests have failed")
         return 1
     measured = Coverage(data_file=str(DATA), config_file="pyproject.toml")
@@ -78,11 +82,11 @@ def main() -> int:
     return 1 if gaps else 0
 
 
-def _run() -> bool:
+def _run(options: Sequence[str]) -> bool:
     for old in DATA.parent.glob(f"{DATA.name}*"):
         old.unlink()
     measuring = [sys.executable, "-m", "coverage", "run", f"--data-file={DATA}"]
-    testing = ["-m", "pytest", "-q", *BOTH, WRITTEN, "-m", "not e2e and not real", *TESTS]
+    testing = ["-m", "pytest", "-q", *options, WRITTEN, *TESTS]
     order = os.environ | {"PYTHONHASHSEED": "0"}
     passed = subprocess.run([*measuring, *testing], check=False, env=order).returncode == 0
     every_process = Coverage(data_file=str(DATA), config_file="pyproject.toml")

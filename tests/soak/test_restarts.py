@@ -31,7 +31,7 @@ ROUNDS = 20
 TURNS = 4  # of the way to a target, in each round
 
 
-@pytest.mark.e2e
+@pytest.mark.long
 async def test_a_thousand_restarts_of_links_leave_no_task_no_file_and_no_object_behind() -> None:
     east = await source()
     targets = [await _target(east, number) for number in range(LINKS_AT_ONCE)]

@@ -1,7 +1,8 @@
 """Real Envoys that read resources from files instead of from a controller.
 
-The resources are those that a controller would send; only where they say "from ADS" is changed,
-to the file of that resource. Writing other resources later is an update, as over ADS.
+The resources are those that a controller would send. Only where they say "from ADS" is changed, to
+the file of that resource; and routes may come before their clusters, because Envoy reads files in
+no order. Writing other resources later is an update, as over ADS.
 """
 
 import asyncio
@@ -78,7 +79,7 @@ def _parts(found: Message) -> Iterator[Message]:
 
 
 def _unordered(routes: Message) -> None:
-    """Let routes come before their clusters: files have no order, as a stream of ADS has."""
+    """Let routes come before their clusters; where nothing moves (``static``), they may not."""
     routes.validate_clusters.value = False
 
 
@@ -102,7 +103,7 @@ class Files:
         return self.directory / f"{kind}-{sha256(name.encode()).hexdigest()[:12]}.pb"
 
     def write(self, resources: Resources) -> None:
-        """Write clusters and their likes first; each file changes at once, as Envoy wants it."""
+        """Write what others refer to first; each file changes at once, as Envoy wants it."""
         for type_url in (ENDPOINTS, SECRET, ROUTES):
             for name, one in resources.get(type_url, {}).items():
                 self._write(self.of(type_url, name), [one])

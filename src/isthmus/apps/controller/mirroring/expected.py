@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from isthmus.model.actions import Written
 from isthmus.model.objects import Key
-from isthmus.runtime.clock import Clock
+from isthmus.runtime.clock import GRAIN, Clock
 from isthmus.runtime.workqueue import Lane
 
 PATIENCE = 10.0  # seconds until a name is planned again in any case
@@ -81,7 +81,7 @@ class Expected:
         if rest is None:
             return 0.0
         left = (rest.least if rest.is_shown else rest.until) - self._clock.now()
-        if left > 0:
+        if left > GRAIN:
             return left
         self._forget(name)
         return 0.0
@@ -117,13 +117,16 @@ class Expected:
     def finished(self, name: Key, pause: float = 0.0) -> float:
         """All writes are done. Return for how long ``name`` rests; 0 if it does not.
 
-        If it rests until something is shown, that is the most; a ``pause`` it rests in any case.
+        If it rests until something is shown, that is the most; a ``pause`` it rests in any case,
+        and does not go behind others for it.
         """
         rest = self._rests.get(name)
         if rest is None:
             return 0.0
         now = self._clock.now()
         rest.until, rest.least = now + PATIENCE, now + pause
+        if pause:
+            rest.wish = Lane.SINGLE
         self._rested(name, rest)
         return pause or (PATIENCE if rest.awaited else 0.0)
 

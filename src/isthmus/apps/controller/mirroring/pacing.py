@@ -5,12 +5,11 @@ were written for each of them, a slice with a thousand endpoints would go hundre
 the API server, and from there to every node.
 """
 
+FEW = 100  # endpoints, after which nobody rests
 EACH = 0.001  # seconds of rest for each endpoint that was written
-SHORTEST = 0.1  # seconds that are worth a rest: those of a hundred endpoints
 LONGEST = 1.0
 
 
 def pause(endpoints: int) -> float:
     """Return for how long a name rests that has just written so many; 0 for most names."""
-    rest = min(endpoints * EACH, LONGEST)
-    return rest if rest > SHORTEST else 0.0
+    return 0.0 if endpoints <= FEW else min(endpoints * EACH, LONGEST)
