@@ -128,10 +128,15 @@ async def test_a_forgotten_version_may_be_told_by_the_status(server: Server) -> 
     async def answer(request: Request) -> Response | None:
         return pending.pop() if pending and ("watch", "true") in _flags(request) else None
 
+    async def again() -> bool:
+        """Cut what there is, until there is a watch anew: the first may not be under way yet."""
+        server.cut_connections()
+        return not pending
+
     through = Intercepting(server.shaky(None), answer)
     async with reflecting(server, through=through) as scene:
         pending.append(expired)
-        server.cut_connections()
+        await until(again, bool)
         await scene.change_everything()
         await scene.agree()
         assert (pending, scene.reflector.snapshots) == ([], 2)
