@@ -16,7 +16,7 @@ from bench.meter import memory
 from bench.mirroring import peer
 from bench.mirroring.clusters import Linked, named, server, source, stored
 from bench.mirroring.controller import LOOK, controller
-from bench.mirroring.figures import DISTURBED, Round, Sync
+from bench.mirroring.figures import Round, Sync
 from bench.mirroring.floor import Cost, Job, Post
 from bench.mirroring.looks import Looks
 from bench.mirroring.peer import Peer
@@ -98,7 +98,7 @@ class Cold:
         """
         found: list[Round] = []
         while len(found) < 2 * count - 1:
-            if sum(one.stolen <= DISTURBED for one in found) == count:
+            if sum(one.is_calm for one in found) == count:
                 break
             found.append(self._round(len(found)))
         return tuple(found)

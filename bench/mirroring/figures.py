@@ -39,6 +39,11 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return max(one.stolen for one in (self.ours, self.floor, *self.peers.values()))
 
     @property
+    def is_calm(self) -> bool:
+        """Whether the machine's host disturbed none of them."""
+        return self.stolen <= DISTURBED
+
+    @property
     def cold_ratio(self) -> float:
         """How much of the floor's rate is reached, counted from the start of each process."""
         return self.floor.wall / self.ours.wall
@@ -73,7 +78,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def calm(self) -> tuple[Round, ...]:
         """The rounds that the machine's host did not disturb."""
-        return tuple(one for one in self.rounds if one.stolen <= DISTURBED)
+        return tuple(one for one in self.rounds if one.is_calm)
 
 
 class Growing(msgspec.Struct, frozen=True, kw_only=True):
