@@ -27,7 +27,6 @@ from lab.versions import API_SERVER
 
 # Where etcd has them.
 SERVICES, ENDPOINTS, SLICES = "services/specs", "services/endpoints", "endpointslices"
-NEAR = 0.02  # seconds by which the end may be missed
 SETTLE = 2.0  # seconds until what is kept in memory is looked at
 
 
@@ -141,7 +140,7 @@ class Cold:
                     "everything mirrored",
                     is_done,
                     patience(trial.mirrors),
-                    every=LOOK if is_asked or trial.pods else NEAR,
+                    rest=lambda: LOOK if is_asked or trial.pods else looks.left,
                 )
                 sync = Sync(
                     wall=wall,
@@ -198,7 +197,7 @@ class Cold:
                         raise Failed(
                             f"not everything mirrored after {10 * patience(trial.mirrors):.0f} s"
                         )
-                    time.sleep(NEAR)
+                    time.sleep(looks.left)
                 sync = Sync(
                     wall=time.monotonic() - started,
                     cpu=running.cpu(),

@@ -36,15 +36,19 @@ class Running:
     admin: str
 
     def until(
-        self, what: str, is_so: Callable[[], bool], within: float, every: float = LOOK
+        self,
+        what: str,
+        is_so: Callable[[], bool],
+        within: float,
+        rest: Callable[[], float] = lambda: LOOK,
     ) -> float:
-        """Wait; return how many seconds after its start it was so."""
+        """Wait, looking again after each ``rest``; return how long after its start it was so."""
         while not is_so():
             if has_ended(self.pid):
                 raise Failed(f"the controller has ended: {self.log.read_text()[-500:]}")
             if time.time() > self.started + within:
                 raise Failed(f"not {what} after {within:.0f} s: {self.log.read_text()[-500:]}")
-            time.sleep(every)
+            time.sleep(rest())
         return time.time() - self.started
 
     def leading(self) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 FIRST = 0.1  # seconds between looks until a pace is known
+NEAR = 0.02  # seconds by which the end may be missed
 LONGEST = 5.0  # seconds without a look, whatever the pace: who has stood still may hurry afterwards
 
 
@@ -16,6 +17,11 @@ class Looks:
     now: Callable[[], float] = time.monotonic
     _before: tuple[float, float] | None = None  # when somebody looked last, and what there was
     _due: float = 0.0
+
+    @property
+    def left(self) -> float:
+        """How many seconds there is nothing to look for."""
+        return max(NEAR, self._due - self.now())
 
     def is_over(self) -> bool:
         """Tell whether all is there, as far as anybody looks: next when half of the time has passed

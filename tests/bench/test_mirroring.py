@@ -11,7 +11,6 @@ from bench import record, report
 from bench.kernel import Theft
 from bench.mirroring import halves, settled_report
 from bench.mirroring.cold import Cold, Trial
-from bench.mirroring.controller import LOOK
 from bench.mirroring.figures import (
     Changes,
     Growing,
@@ -25,7 +24,7 @@ from bench.mirroring.figures import (
     merged_restarts,
 )
 from bench.mirroring.floor import Post
-from bench.mirroring.looks import LONGEST, Looks
+from bench.mirroring.looks import LONGEST, NEAR, Looks
 from bench.mirroring.replay import replay
 from bench.mirroring.restart import beyond, counted
 from bench.mirroring.starts_report import LINKS, PODS, SERVICES, growing
@@ -439,8 +438,8 @@ def test_the_end_is_seen_at_once_and_little_is_asked_before(
 
     looks = Looks(share, lambda: moment)
     while not looks.is_over():
-        moment += LOOK
-    assert takes - 1e-6 <= moment <= takes + 2 * LOOK
+        moment += looks.left
+    assert takes - 1e-6 <= moment <= takes + 2 * NEAR
     assert asked < 25
 
 
@@ -452,8 +451,8 @@ def test_who_has_stood_still_is_looked_at_soon_after() -> None:
 
     looks = Looks(share, lambda: moment)
     while not looks.is_over():
-        moment += LOOK
-    assert moment < 60 + LONGEST + 2 * LOOK
+        moment += looks.left
+    assert moment < 60 + LONGEST + 2 * NEAR
 
 
 @pytest.mark.parametrize(
