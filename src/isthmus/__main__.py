@@ -14,7 +14,7 @@ from isthmus.cli.exits import INTERRUPTED
 
 # How much is made before what refers to itself is searched for. With Python's own 700 a sixth of a
 # start went into the search, and most commands end soon; a controller chooses its own measure.
-SELDOM = (50_000, 20, 100)
+SELDOM = (200_000, 20, 100)
 
 
 def main() -> None:

@@ -171,7 +171,8 @@ class Server:
         transport = self.transport(self.token)
         async with asyncio.timeout(30), transport.send(request) as response:
             raw = b"".join([chunk async for chunk in response.chunks()])
-            return Reply(response.status, dict(response.headers), raw)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            return Reply(response.status, headers, raw)
 
     async def call(
         self, method: str, where: str, body: Json = None, *, kind: str = JSON, **query: Json

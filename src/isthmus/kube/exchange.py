@@ -8,8 +8,8 @@ here, because it concerns everyone who asks.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
@@ -107,7 +107,7 @@ class Exchange:
         await self._wait_out_pause()
         async with AsyncExitStack() as stack:
             response = await self._open(call, stack)
-            yield await stack.enter_async_context(aclosing(self._until_silent(call, response)))
+            yield _UntilSilent(call, response, self._limits.silence)
 
     async def _open(self, call: Call[T], stack: AsyncExitStack) -> Response:
         """Send ``call``, with a renewed credential if need be, until an answer is good."""
@@ -128,7 +128,7 @@ class Exchange:
         began = self._clock.now()
         try:
             async with asyncio.timeout(self._limits.first_byte):
-                with _about(call):
+                with _About(call):
                     response = await stack.enter_async_context(self._transport.send(request))
                 self._note_time(response.headers)
                 is_good = 200 <= response.status < 300 and not _is_html(response)
@@ -145,7 +145,7 @@ class Exchange:
             return response
         refused = failure(
             response.status,
-            {name: _without(credential, value) for name, value in response.headers.items()},
+            {name.lower(): _without(credential, value) for name, value in response.headers.items()},
             _without(credential, body.decode("utf-8", "replace")).encode(),
             call,
             secret=call.resource.secret,
@@ -162,20 +162,6 @@ class Exchange:
             took = round((self._clock.now() - began) * 1000, 1)
             extra = {"call": str(call), "outcome": outcome, "milliseconds": took}
             log.debug("asked", extra=extra)
-
-    async def _until_silent(self, call: Call[T], response: Response) -> AsyncGenerator[bytes]:
-        chunks = response.chunks()
-        while True:
-            try:
-                with _about(call):
-                    async with asyncio.timeout(self._limits.silence):
-                        chunk = await anext(chunks)
-            except StopAsyncIteration:
-                return
-            except TimeoutError as error:
-                text = f"{call}: silent for {self._limits.silence:g} s"
-                raise Unreachable(text) from error
-            yield chunk
 
     async def _wait_out_pause(self) -> None:
         """Wait until the server wants to hear from us again, and then not all at once."""
@@ -195,7 +181,7 @@ class Exchange:
 async def _read(call: Call[T], response: Response, cap: int) -> bytes:
     parts: list[bytes] = []
     size = 0
-    with _about(call):
+    with _About(call):
         async for chunk in response.chunks():
             size += len(chunk)
             if size > cap:
@@ -204,13 +190,37 @@ async def _read(call: Call[T], response: Response, cap: int) -> bytes:
     return b"".join(parts)
 
 
-@contextmanager
-def _about(call: Call[T]) -> Iterator[None]:
-    """Say in errors of the transport what they have kept from happening."""
-    try:
-        yield
-    except (Unreachable, Garbled, Untrusted, Unauthorized) as error:
-        raise type(error)(f"{call}: {error}") from error
+class _UntilSilent:
+    """The body of an answer as it comes, for as long as it does."""
+
+    def __init__(self, call: Call[T], response: Response, silence: float) -> None:
+        self._call = call
+        self._chunks = response.chunks()
+        self._silence = silence
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            with _About(self._call):
+                async with asyncio.timeout(self._silence):
+                    return await anext(self._chunks)
+        except TimeoutError as error:
+            raise Unreachable(f"{self._call}: silent for {self._silence:g} s") from error
+
+
+class _About:
+    """Says in errors of the transport what they have kept from happening."""
+
+    def __init__(self, call: Call[T]) -> None:
+        self._call = call
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, Unreachable | Garbled | Untrusted | Unauthorized):
+            raise type(error)(f"{self._call}: {error}") from error
 
 
 def _is_html(response: Response) -> bool:

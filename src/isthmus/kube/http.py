@@ -8,7 +8,6 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from functools import lru_cache
 from io import BytesIO
 from urllib.parse import quote, urlencode, urlsplit
@@ -46,9 +45,9 @@ class HttpTransport:
         self._server = server
         self._connect = connect
         self._resolver = resolver
-        self._base = server.url.rstrip("/")
+        self.base = server.url.rstrip("/")
         try:
-            parts = urlsplit(self._base)
+            parts = urlsplit(self.base)
             self._host, self._port = parts.hostname or "", parts.port
         except ValueError:
             raise BadConfig(f"{server.url!r} is not a server's address") from None
@@ -57,13 +56,16 @@ class HttpTransport:
         self._tls = tls.context(server) if parts.scheme == "https" else None
         self._session: aiohttp.ClientSession | None = None
 
-    @asynccontextmanager
-    async def send(self, request: Request) -> AsyncIterator["HttpResponse"]:
+    def send(self, request: Request) -> "_Sending":
+        return _Sending(self, request)
+
+    async def ask(self, request: Request) -> aiohttp.ClientResponse:
+        """Send ``request`` and return its answer, which whoever asks has to close."""
         session = self._session or self._start()
         try:
-            response = await session.request(
+            return await session.request(
                 request.method,
-                _url(self._base, request.path, request.query),
+                _url(self.base, request.path, request.query),
                 headers=request.headers,
                 data=_payload(request.body),
                 allow_redirects=False,
@@ -74,17 +76,6 @@ class HttpTransport:
             failed = await self._translated(error)
             # aiohttp's errors carry the request and with it the token: they stay here.
             raise failed from None
-        try:
-            yield HttpResponse(response, self._base)
-        finally:
-            # A body that was not read to its end takes its connection with it, and at once: a
-            # farewell in TLS would wait for an answer, which a silent peer never gives.
-            if response.content.at_eof():
-                response.release()
-            else:
-                if response.connection is not None and response.connection.transport is not None:
-                    response.connection.transport.abort()
-                response.close()
 
     async def close(self) -> None:
         if self._session is not None:
@@ -117,7 +108,7 @@ class HttpTransport:
                 certificate_error=ssl.SSLCertVerificationError() as why
             ):
                 return await self._distrusted(why)
-        return translated(error, self._base)
+        return translated(error, self.base)
 
     async def _distrusted(self, error: ssl.SSLCertVerificationError) -> IsthmusError:
         name = self._server.tls_server_name or self._host
@@ -135,14 +126,35 @@ class HttpTransport:
         return await tls.presented([each["host"] for each in found], port, name)
 
 
+class _Sending:
+    """A request that is sent on entering; leaving gives the connection back, or ends it."""
+
+    def __init__(self, transport: HttpTransport, request: Request) -> None:
+        self._transport = transport
+        self._request = request
+
+    async def __aenter__(self) -> "HttpResponse":
+        self._response = await self._transport.ask(self._request)
+        return HttpResponse(self._response, self._transport.base)
+
+    async def __aexit__(self, *_: object) -> None:
+        # A body that was not read to its end takes its connection with it, and at once: a
+        # farewell in TLS would wait for an answer, which a silent peer never gives.
+        response = self._response
+        if response.content.at_eof():
+            response.release()
+        else:
+            if response.connection is not None and response.connection.transport is not None:
+                response.connection.transport.abort()
+            response.close()
+
+
 class HttpResponse:
     """An answer whose body is still on its way."""
 
     def __init__(self, response: aiohttp.ClientResponse, base: str) -> None:
         self.status = response.status
-        self.headers: Mapping[str, str] = {
-            name.lower(): value for name, value in response.headers.items()
-        }
+        self.headers: Mapping[str, str] = response.headers
         self._content = response.content
         self._base = base
 

@@ -1,6 +1,7 @@
 """The kinds we talk about, as data: where each one lives and what it decodes into."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar
 from urllib.parse import quote
 
@@ -47,6 +48,7 @@ class Resource(Generic[T]):
         return f"{own}/{subresource}" if subresource else own
 
 
+@lru_cache(maxsize=256)  # most requests are about the same few namespaces
 def _segment(name: str) -> str:
     """Quote ``name`` as one step of a path.
 

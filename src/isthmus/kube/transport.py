@@ -22,7 +22,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(Protocol):
-    """An answer whose body has not been read yet. Header names are lower case."""
+    """An answer whose body has not been read yet. Headers are asked for in lower case."""
 
     @property
     def status(self) -> int: ...

@@ -5,7 +5,7 @@ import heapq
 import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Hashable
-from enum import Enum
+from enum import IntEnum
 from random import Random
 from typing import Generic, TypeVar
 
@@ -23,11 +23,11 @@ class Closed(Exception):
     """The queue hands out no more keys: no failure, but the way to tell a worker to go home."""
 
 
-class Lane(Enum):
+class Lane(IntEnum):
     """Single changes go first, so that one change does not wait behind a relist."""
 
-    SINGLE = 0
-    BULK = 1
+    SINGLE = 1
+    BULK = 2
 
 
 class WorkQueue(Generic[K]):
@@ -88,7 +88,7 @@ class WorkQueue(Generic[K]):
         self._due.pop(key, None)
         self._since.setdefault(key, self._clock.now())
         if key in self._held:
-            self._again[key] = min(lane, self._again.get(key, lane), key=_rank)
+            self._again[key] = min(lane, self._again.get(key, lane))
         else:
             self._wait(key, lane)
 
@@ -194,7 +194,3 @@ class WorkQueue(Generic[K]):
     def _counts(self, deadline: tuple[float, int, Lane, K]) -> bool:
         *when, key = deadline
         return self._due.get(key) == tuple(when)
-
-
-def _rank(lane: Lane) -> int:
-    return lane.value

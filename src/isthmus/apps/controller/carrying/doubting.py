@@ -46,8 +46,9 @@ class Doubting(Generic[T]):
                 self._emit(Listed(self._believed(objects, unreadable), unreadable))
                 return
             case Put(obj):
-                self._known[key_of(obj)] = obj
-                self._held.discard(key_of(obj))
+                key = key_of(obj)
+                self._known[key] = obj
+                self._held.discard(key)
             case Gone(key):
                 self._known.pop(key, None)
                 self._held.discard(key)
