@@ -6,13 +6,15 @@ the one that it pointed at until now.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
-from typing import Generic, TypeAlias, TypeVar, assert_never
+from typing import Generic, Never, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 V = TypeVar("V", bound=Hashable)
+
+NOTHING: frozenset[Never] = frozenset()
 
 
 class Listed(msgspec.Struct, Generic[K, T], frozen=True):
@@ -65,8 +67,10 @@ class Index(Generic[K, T, V]):
         return iter(self._keys)
 
     def update(self, change: Change[K, T]) -> None:
-        before = frozenset(() if change.before is None else self._values(change.before))
-        after = frozenset(() if change.after is None else self._values(change.after))
+        before = NOTHING if change.before is None else frozenset(self._values(change.before))
+        after = NOTHING if change.after is None else frozenset(self._values(change.after))
+        if before == after:
+            return
         for value in before - after:
             keys = self._keys[value]
             keys.discard(change.key)
@@ -82,7 +86,7 @@ class Cache(Generic[K, T]):
     def __init__(self, key: Callable[[T], K]) -> None:
         self._key = key
         self._objects: dict[K, T] = {}
-        self._indexes: list[Callable[[Change[K, T]], None]] = []
+        self._followers: list[Callable[[Change[K, T]], None]] = []
         self.synced = False
 
     @property
@@ -92,10 +96,14 @@ class Cache(Generic[K, T]):
     def index(self, values: Callable[[T], Iterable[V]]) -> Index[K, T, V]:
         """Keep an index by ``values``, which must depend on nothing but the object."""
         made = Index[K, T, V](values)
-        for key, value in self._objects.items():
-            made.update(Change(key, None, value))
-        self._indexes.append(made.update)
+        self.follow(made.update)
         return made
+
+    def follow(self, update: Callable[[Change[K, T]], None]) -> None:
+        """Have ``update`` called for all that is there, and for every change from now on."""
+        for key, value in self._objects.items():
+            update(Change(key, None, value))
+        self._followers.append(update)
 
     def fold(self, event: Event[K, T]) -> list[Change[K, T]]:
         """Take ``event`` in and return what it changed; the cost is that of the event."""
@@ -130,6 +138,6 @@ class Cache(Generic[K, T]):
         if before == after:
             return []
         change = Change(key, before, after)
-        for update in self._indexes:
+        for update in self._followers:
             update(change)
         return [change]

@@ -33,21 +33,25 @@ class Listeners(Mapping[int, Key]):
     def __getitem__(self, port: int) -> Key:
         if port in self._reserved:
             return self._reserved[port]
-        holders = [
-            key
-            for one in self._by_port[port]
-            for key in service_of(self._slices[one])
-            if not self._is_headless(key)
-        ]
+        holders = list(self._holders(port))
         if not holders:
             raise KeyError(port)
         return min(holders)
+
+    def __contains__(self, port: object) -> bool:
+        return isinstance(port, int) and (port in self._reserved or any(self._holders(port)))
 
     def __iter__(self) -> Iterator[int]:
         return iter({*self._reserved, *(port for port in self._by_port if port in self)})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def _holders(self, port: int) -> Iterator[Key]:
+        for one in self._by_port[port]:
+            for key in service_of(self._slices[one]):
+                if not self._is_headless(key):
+                    yield key
 
     def _is_headless(self, key: Key) -> bool:
         """The ports of a headless mirror's slice are its pods', not the egress's."""

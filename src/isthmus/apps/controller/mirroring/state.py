@@ -15,7 +15,7 @@ from isthmus.apps.controller.mirroring.local import Local
 from isthmus.apps.controller.mirroring.orphans import Orphans
 from isthmus.apps.controller.mirroring.remote import Remote
 from isthmus.apps.controller.mirroring.target import Contact, Target
-from isthmus.apps.controller.mirroring.views import ByName, ByService
+from isthmus.apps.controller.mirroring.views import by_name, by_service
 from isthmus.core import guard, mirror
 from isthmus.core import link as links
 from isthmus.core.dusk import Held
@@ -58,8 +58,8 @@ class State:
         self._queue = queue
         self._touched = touched
         self._expected = expected
-        self._slices_of = ByService(self.slices, self.slices.index(service_of))
-        self._namespaces = ByName(self.namespaces)
+        self._slices_of = by_service(self.slices)
+        self._namespaces = by_name(self.namespaces)
         self._views: dict[str, LinkView] = {}
         self._orphans = Orphans(self.services.objects, self.claims)
         self._egress: tuple[Address, ...] = ()

@@ -1,44 +1,42 @@
-"""Caches as the planner wants to see them: the same objects under other keys, never copied."""
+"""Caches as the planner wants to see them: the same objects under other keys, kept as they change.
 
-from collections.abc import Iterator, Mapping
+A plan looks several times at what has changed once, so that it is looked up and not put together.
+"""
 
-from isthmus.model.objects import EndpointSlice, Key, Namespace
-from isthmus.runtime.cache import Cache, Index
+from collections.abc import Mapping
 
-
-class ByName(Mapping[str, Namespace]):
-    """Namespaces by their names."""
-
-    def __init__(self, cache: Cache[Key, Namespace]) -> None:
-        self._objects = cache.objects
-
-    def __getitem__(self, name: str) -> Namespace:
-        return self._objects[Key("", name)]
-
-    def __iter__(self) -> Iterator[str]:
-        return (key.name for key in self._objects)
-
-    def __len__(self) -> int:
-        return len(self._objects)
+from isthmus.model.objects import EndpointSlice, Key, Namespace, service_of
+from isthmus.runtime.cache import Cache, Change
 
 
-class ByService(Mapping[Key, tuple[EndpointSlice, ...]]):
-    """Slices by the Service that they belong to, in the order of their names."""
+def by_name(cache: Cache[Key, Namespace]) -> Mapping[str, Namespace]:
+    """Return the namespaces by their names."""
+    found: dict[str, Namespace] = {}
 
-    def __init__(
-        self, cache: Cache[Key, EndpointSlice], index: Index[Key, EndpointSlice, Key]
-    ) -> None:
-        self._objects = cache.objects
-        self._index = index
+    def update(change: Change[Key, Namespace]) -> None:
+        if change.after is None:
+            del found[change.key.name]
+        else:
+            found[change.key.name] = change.after
 
-    def __getitem__(self, service: Key) -> tuple[EndpointSlice, ...]:
-        found = self._index[service]
-        if not found:
-            raise KeyError(service)
-        return tuple(self._objects[key] for key in sorted(found))
+    cache.follow(update)
+    return found
 
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._index)
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self._index)
+def by_service(cache: Cache[Key, EndpointSlice]) -> Mapping[Key, tuple[EndpointSlice, ...]]:
+    """Return the slices by the Service that they belong to, in the order of their names."""
+    found: dict[Key, tuple[EndpointSlice, ...]] = {}
+
+    def update(change: Change[Key, EndpointSlice]) -> None:
+        before = () if change.before is None else service_of(change.before)
+        after = () if change.after is None else service_of(change.after)
+        for service in {*before, *after}:
+            slices = {one.metadata.key: one for one in found.pop(service, ())}
+            slices.pop(change.key, None)
+            if change.after is not None and service in after:
+                slices[change.key] = change.after
+            if slices:
+                found[service] = tuple(slices[key] for key in sorted(slices))
+
+    cache.follow(update)
+    return found
