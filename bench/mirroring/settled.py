@@ -14,7 +14,7 @@ from bench import results
 from bench.mirroring import peer, storm
 from bench.mirroring.clusters import export, linked, server, source, target
 from bench.mirroring.cold import Trial, Wanted, patience, wanted
-from bench.mirroring.controller import LOOK, controller
+from bench.mirroring.controller import controller
 from bench.mirroring.figures import Changes, Latency, Restarts
 from bench.mirroring.latency import Samples, Stretch, changes, following
 from bench.mirroring.peer import Peer
@@ -134,7 +134,7 @@ def _until(everything: Wanted, east: ControlPlane, within: float) -> None:
     while not looks.is_over():
         if time.monotonic() > deadline:
             raise Failed(f"not everything is mirrored after {within:.0f} s")
-        time.sleep(LOOK)
+        time.sleep(looks.left)
 
 
 def _changes(when: str, own: Samples, others: Mapping[str, Samples]) -> Changes:

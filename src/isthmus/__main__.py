@@ -12,8 +12,9 @@ from types import FrameType
 
 from isthmus.cli.exits import INTERRUPTED
 
-# How much is made before what refers to itself is searched for. With Python's own 700 a sixth of a
-# start went into the search, and most commands end soon; a controller chooses its own measure.
+# How much is made before what refers to itself is searched for: more than is made until a command
+# runs. With Python's own 700 a sixth of a start went into the search, and most commands end soon;
+# those that run for ever choose their own measure.
 SELDOM = (200_000, 20, 100)
 
 

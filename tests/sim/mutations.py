@@ -4,7 +4,7 @@ Each is one that somebody made, in a system like this one or in an earlier versi
 are put into the running process by name; nothing on disk is touched.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeAlias
 
@@ -24,16 +24,16 @@ from isthmus.apps.controller.mirroring.writer import Writer
 from isthmus.catalogue import following as catalogue
 from isthmus.core import contest, guard, mirror, plan, slices
 from isthmus.core.contest import API_SERVER
-from isthmus.kube import requests
+from isthmus.kube import exchange, requests
 from isthmus.kube.audit import Auditor
 from isthmus.kube.client import Client
 from isthmus.kube.codec import Page, joined
 from isthmus.kube.election import Election
 from isthmus.kube.errors import AlreadyExists, Conflict, Expired, Forbidden
-from isthmus.kube.exchange import Exchange
 from isthmus.kube.pinned import Pinned
 from isthmus.kube.reflector import Reflector
 from isthmus.kube.resources import SERVICES
+from isthmus.kube.transport import Response
 from isthmus.model import names
 from isthmus.model.actions import Delete
 from isthmus.model.objects import Key, Metadata, Namespace, Service
@@ -296,14 +296,10 @@ def _finalizer_never_set() -> Iterable[Patch]:
 
 
 def _silence_not_noticed() -> Iterable[Patch]:
-    async def until_silent(
-        _self: Exchange, _call: object, response: Any
-    ) -> AsyncGenerator[bytes, None]:
-        chunks: AsyncIterator[bytes] = response.chunks()
-        async for chunk in chunks:
-            yield chunk
+    def for_ever(_what: object, response: Response, _silence: float) -> AsyncIterator[bytes]:
+        return response.chunks()
 
-    yield Exchange, "_until_silent", until_silent
+    yield exchange, "_UntilSilent", for_ever
 
 
 def _catalogue_silence_not_noticed() -> Iterable[Patch]:

@@ -1,8 +1,8 @@
 """The way from one process to one cluster's API: each takes time, breaks and lies by itself."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from random import Random
@@ -90,7 +90,8 @@ class Path:
             reply = await stack.enter_async_context(inner.send(request))
             await self.answered(self, request)
             await self._travel()
-            yield Reply(reply.status, reply.headers, self._brought(reply.chunks()))
+            chunks = await stack.enter_async_context(aclosing(self._brought(reply.chunks())))
+            yield Reply(reply.status, reply.headers, chunks)
 
     async def close(self) -> None:
         pass
@@ -106,7 +107,7 @@ class Path:
         if self.is_gone:
             raise Unreachable("the process is gone")
 
-    async def _brought(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _brought(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         async for chunk in chunks:
             await self._travel()
             yield chunk

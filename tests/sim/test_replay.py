@@ -11,6 +11,7 @@ import pytest
 
 from tests.sim import kept
 from tests.sim.layout import Joint, Layout
+from tests.sim.mutations import BUGS, built_in
 from tests.sim.play import Story, play, story
 from tests.sim.reflection import play as reflect
 from tests.sim.reflection import schedule
@@ -51,6 +52,13 @@ def test_schedules_that_are_kept_pass() -> None:
 
 def test_a_schedule_named_after_no_bug_that_can_be_built_in_fails() -> None:
     assert "no bug" in kept.wrong_with("something that nobody can build in", story("3"))
+
+
+@pytest.mark.parametrize("bug", sorted(BUGS))
+def test_every_bug_can_still_be_built_in(bug: str) -> None:
+    """It is put in by name, and names change."""
+    with built_in(bug):
+        pass
 
 
 def test_a_few_schedules_pass_and_say_what_was_in_them() -> None:

@@ -5,7 +5,7 @@ its callers at once. An export that goes dark like that stays what its mirror sh
 that is decided about it afterwards is decided as before; the guard says for how long.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ def is_dark(export: Export) -> bool:
 
 
 def shown(
-    export: Export, link: Link, slices: Mapping[Key, tuple[EndpointSlice, ...]]
+    export: Export, link: Link, slices: Mapping[Key, Sequence[EndpointSlice]]
 ) -> list[Endpoint]:
     """Return the endpoints that the mirror of ``export`` has here."""
     name = Key(export.namespace, naming.mirror_name(export, link))

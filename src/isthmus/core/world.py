@@ -1,6 +1,6 @@
 """What the planner sees: the source cluster as it is, and what each link would import."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -49,7 +49,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[Key, tuple[Claim, ...]] = {}  # by local name
     namespaces: Mapping[str, Namespace] = {}
     services: Mapping[Key, Service] = {}
-    slices: Mapping[Key, tuple[EndpointSlice, ...]] = {}  # by service
+    slices: Mapping[Key, Sequence[EndpointSlice]] = {}  # by service
     egress: tuple[Address, ...] = ()
     listeners: Mapping[int, Key] = {}  # listener port to its mirror
     allow_loopback: bool = False  # may proxies be on this machine? For tests and the demo

@@ -31,6 +31,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 MIB = 1024 * 1024
+OF_TRANSPORTS = (Unreachable, Garbled, Untrusted, Unauthorized)  # errors, which know no call
 REFUSAL_BYTES = MIB  # of the body that explains a refusal
 
 HEADERS = {
@@ -193,8 +194,8 @@ async def _read(call: Call[T], response: Response, cap: int) -> bytes:
 class _UntilSilent:
     """The body of an answer as it comes, for as long as it does."""
 
-    def __init__(self, call: Call[T], response: Response, silence: float) -> None:
-        self._call = call
+    def __init__(self, what: object, response: Response, silence: float) -> None:
+        self._what = what
         self._chunks = response.chunks()
         self._silence = silence
 
@@ -203,24 +204,24 @@ class _UntilSilent:
 
     async def __anext__(self) -> bytes:
         try:
-            with _About(self._call):
+            with _About(self._what):
                 async with asyncio.timeout(self._silence):
                     return await anext(self._chunks)
         except TimeoutError as error:
-            raise Unreachable(f"{self._call}: silent for {self._silence:g} s") from error
+            raise Unreachable(f"{self._what}: silent for {self._silence:g} s") from error
 
 
 class _About:
     """Says in errors of the transport what they have kept from happening."""
 
-    def __init__(self, call: Call[T]) -> None:
-        self._call = call
+    def __init__(self, what: object) -> None:
+        self._what = what
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, Unreachable | Garbled | Untrusted | Unauthorized):
-            raise type(error)(f"{self._call}: {error}") from error
+        if isinstance(error, OF_TRANSPORTS):
+            raise type(error)(f"{self._what}: {error}") from error
 
 
 def _is_html(response: Response) -> bool:

@@ -45,9 +45,9 @@ class HttpTransport:
         self._server = server
         self._connect = connect
         self._resolver = resolver
-        self.base = server.url.rstrip("/")
+        self._base = server.url.rstrip("/")
         try:
-            parts = urlsplit(self.base)
+            parts = urlsplit(self._base)
             self._host, self._port = parts.hostname or "", parts.port
         except ValueError:
             raise BadConfig(f"{server.url!r} is not a server's address") from None
@@ -59,13 +59,13 @@ class HttpTransport:
     def send(self, request: Request) -> "_Sending":
         return _Sending(self, request)
 
-    async def ask(self, request: Request) -> aiohttp.ClientResponse:
+    async def ask(self, request: Request) -> "HttpResponse":
         """Send ``request`` and return its answer, which whoever asks has to close."""
         session = self._session or self._start()
         try:
-            return await session.request(
+            response = await session.request(
                 request.method,
-                _url(self.base, request.path, request.query),
+                _url(self._base, request.path, request.query),
                 headers=request.headers,
                 data=_payload(request.body),
                 allow_redirects=False,
@@ -76,6 +76,7 @@ class HttpTransport:
             failed = await self._translated(error)
             # aiohttp's errors carry the request and with it the token: they stay here.
             raise failed from None
+        return HttpResponse(response, self._base)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -108,7 +109,7 @@ class HttpTransport:
                 certificate_error=ssl.SSLCertVerificationError() as why
             ):
                 return await self._distrusted(why)
-        return translated(error, self.base)
+        return translated(error, self._base)
 
     async def _distrusted(self, error: ssl.SSLCertVerificationError) -> IsthmusError:
         name = self._server.tls_server_name or self._host
@@ -135,18 +136,10 @@ class _Sending:
 
     async def __aenter__(self) -> "HttpResponse":
         self._response = await self._transport.ask(self._request)
-        return HttpResponse(self._response, self._transport.base)
+        return self._response
 
     async def __aexit__(self, *_: object) -> None:
-        # A body that was not read to its end takes its connection with it, and at once: a
-        # farewell in TLS would wait for an answer, which a silent peer never gives.
-        response = self._response
-        if response.content.at_eof():
-            response.release()
-        else:
-            if response.connection is not None and response.connection.transport is not None:
-                response.connection.transport.abort()
-            response.close()
+        self._response.close()
 
 
 class HttpResponse:
@@ -155,7 +148,7 @@ class HttpResponse:
     def __init__(self, response: aiohttp.ClientResponse, base: str) -> None:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
-        self._content = response.content
+        self._response = response
         self._base = base
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -166,12 +159,23 @@ class HttpResponse:
 
     async def __anext__(self) -> bytes:
         try:
-            chunk = await self._content.readany()
+            chunk = await self._response.content.readany()
         except FOREIGN as error:
             raise translated(error, self._base) from None
         if not chunk:
             raise StopAsyncIteration
         return chunk
+
+    def close(self) -> None:
+        """Give the connection back. A body that was not read to its end takes it along, and at
+        once: a farewell in TLS would wait for an answer, which a silent peer never gives."""
+        response = self._response
+        if response.content.at_eof():
+            response.release()
+        else:
+            if response.connection is not None and response.connection.transport is not None:
+                response.connection.transport.abort()
+            response.close()
 
 
 def translated(error: Exception, where: str) -> IsthmusError:

@@ -48,7 +48,7 @@ class Resource(Generic[T]):
         return f"{own}/{subresource}" if subresource else own
 
 
-@lru_cache(maxsize=256)  # most requests are about the same few namespaces
+@lru_cache(maxsize=256)  # namespaces come again and again
 def _segment(name: str) -> str:
     """Quote ``name`` as one step of a path.
 

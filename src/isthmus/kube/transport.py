@@ -22,7 +22,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(Protocol):
-    """An answer whose body has not been read yet. Headers are asked for in lower case."""
+    """An answer whose body has not been read yet. Headers are found under their names in lower
+    case; who goes through all of them may see another."""
 
     @property
     def status(self) -> int: ...

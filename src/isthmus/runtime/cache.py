@@ -60,7 +60,7 @@ class Index(Generic[K, T, V]):
 
     def __getitem__(self, value: V) -> Set[K]:
         """Return the keys of the objects that have ``value``; none is an empty set."""
-        return self._keys.get(value, frozenset())
+        return self._keys.get(value, NOTHING)
 
     def __iter__(self) -> Iterator[V]:
         """Iterate over the values that at least one object has."""
@@ -100,7 +100,8 @@ class Cache(Generic[K, T]):
         return made
 
     def follow(self, update: Callable[[Change[K, T]], None]) -> None:
-        """Have ``update`` called for all that is there, and for every change from now on."""
+        """Have ``update`` called for all that is there, and from now on for whatever takes its
+        place, be it the same again: who holds on to objects holds those of the cache."""
         for key, value in self._objects.items():
             update(Change(key, None, value))
         self._followers.append(update)
@@ -131,13 +132,13 @@ class Cache(Generic[K, T]):
 
     def _set(self, key: K, after: T | None) -> list[Change[K, T]]:
         before = self._objects.get(key)
+        if before is after:
+            return []
         if after is None:
-            self._objects.pop(key, None)
+            del self._objects[key]
         else:
             self._objects[key] = after
-        if before == after:
-            return []
         change = Change(key, before, after)
         for update in self._followers:
             update(change)
-        return [change]
+        return [] if before == after else [change]

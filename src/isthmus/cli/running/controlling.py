@@ -1,7 +1,6 @@
 """``isthmus controller``: from options to a running controller, inside a cluster or outside."""
 
 import asyncio
-import gc
 import os
 import resource
 import signal
@@ -12,15 +11,12 @@ from isthmus.apps.controller import logs
 from isthmus.apps.controller.config import Config
 from isthmus.apps.controller.outside import Outside
 from isthmus.apps.controller.run import run
+from isthmus.cli.running.tidying import keep_tidy
 from isthmus.kube import incluster, kubeconfig
 from isthmus.kube.access import Access
 from isthmus.kube.client import Client
 from isthmus.kube.http import HttpTransport
 from isthmus.runtime.clock import Clock, SystemClock
-
-# How much is made before the young are searched for what refers to itself, and after how many
-# searches the older are, and all. Python's own 700 cost a controller a tenth of its work.
-SEARCH = (10_000, 2, 2)
 
 # Files, of which connections are most: our own watches and logs, and one for each worker; a share
 # for those who connect to us, be they proxies, pods that want certificates or followers; and for
@@ -45,17 +41,6 @@ async def control(config: Config, file: str | None, context: str | None) -> None
         )
     finally:
         await client.close()
-
-
-def keep_tidy() -> None:
-    """Let garbage be found soon from now on, and not be looked for in what is there already.
-
-    Every link that ends is garbage that refers to itself: cancelled tasks and their tracebacks hold
-    each other, and with them sessions and TLS contexts. A link that lived during a search is of the
-    older from then on. If these are searched rarely, many that have ended are kept.
-    """
-    gc.freeze()  # what is there by now lives as long as we do
-    gc.set_threshold(*SEARCH)
 
 
 def claim_files(workers: int) -> int:

@@ -85,10 +85,12 @@ async def _run(config: "Config") -> None:
 
     from isthmus.apps.controller.logs import set_up
     from isthmus.apps.proxy.run import run
+    from isthmus.cli.running.tidying import keep_tidy
     from isthmus.runtime.clock import SystemClock
 
     set_up(config.log_level, config.log_format)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    keep_tidy()
     await run(config, SystemClock(), stop)

@@ -153,7 +153,7 @@ class Expected:
     def _rested(self, name: Key, rest: _Rest) -> None:
         if rest.is_shown and rest.least <= self._clock.now():
             del self._rests[name]
-            self._queue(name, rest.wish or Lane.BULK)
+            self._queue(name, Lane.BULK if rest.wish is None else rest.wish)
 
     def _forget(self, name: Key) -> Lane | None:
         rest = self._rests.pop(name, _Rest())

@@ -3,7 +3,7 @@
 A watch tells of one loss at a time, and is believed at once: failover relies on it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from isthmus.apps.controller.mirroring.target import Target
 from isthmus.core import dusk, guard
@@ -12,7 +12,7 @@ from isthmus.model.objects import EndpointSlice, Key
 
 
 def hold(
-    target: Target, keys: Iterable[Key], slices: Mapping[Key, tuple[EndpointSlice, ...]]
+    target: Target, keys: Iterable[Key], slices: Mapping[Key, Sequence[EndpointSlice]]
 ) -> set[Key]:
     """Judge what is held together with those of ``keys`` that a list has turned dark.
 

@@ -3,7 +3,8 @@
 A plan looks several times at what has changed once, so that it is looked up and not put together.
 """
 
-from collections.abc import Mapping
+from bisect import bisect_left, insort
+from collections.abc import Mapping, Sequence
 
 from isthmus.model.objects import EndpointSlice, Key, Namespace, service_of
 from isthmus.runtime.cache import Cache, Change
@@ -23,20 +24,24 @@ def by_name(cache: Cache[Key, Namespace]) -> Mapping[str, Namespace]:
     return found
 
 
-def by_service(cache: Cache[Key, EndpointSlice]) -> Mapping[Key, tuple[EndpointSlice, ...]]:
+def by_service(cache: Cache[Key, EndpointSlice]) -> Mapping[Key, Sequence[EndpointSlice]]:
     """Return the slices by the Service that they belong to, in the order of their names."""
-    found: dict[Key, tuple[EndpointSlice, ...]] = {}
+    found: dict[Key, list[EndpointSlice]] = {}
 
     def update(change: Change[Key, EndpointSlice]) -> None:
-        before = () if change.before is None else service_of(change.before)
-        after = () if change.after is None else service_of(change.after)
-        for service in {*before, *after}:
-            slices = {one.metadata.key: one for one in found.pop(service, ())}
-            slices.pop(change.key, None)
-            if change.after is not None and service in after:
-                slices[change.key] = change.after
-            if slices:
-                found[service] = tuple(slices[key] for key in sorted(slices))
+        # Without sorting anew: anybody may make thousands that say to belong to one Service.
+        for service in () if change.before is None else service_of(change.before):
+            left = found[service]
+            del left[bisect_left(left, change.key.name, key=_name)]
+            if not left:
+                del found[service]
+        if change.after is not None:
+            for service in service_of(change.after):
+                insort(found.setdefault(service, []), change.after, key=_name)
 
     cache.follow(update)
     return found
+
+
+def _name(one: EndpointSlice) -> str:
+    return one.metadata.name
