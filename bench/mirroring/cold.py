@@ -23,7 +23,7 @@ from bench.mirroring.peer import Peer
 from bench.mirroring.replay import written
 from bench.trial import Failed, in_turn, run
 from lab.controlplane import ControlPlane
-from lab.versions import API_SERVER
+from lab.versions import API_SERVER, ETCD_SERVER
 
 # Where etcd has them.
 SERVICES, ENDPOINTS, SLICES = "services/specs", "services/endpoints", "endpointslices"
@@ -80,6 +80,24 @@ def wanted(east: ControlPlane, mirrors: int) -> Wanted:
     )
 
 
+class Account:
+    """What a control plane, and the machine's host, have spent from now on."""
+
+    def __init__(self, east: ControlPlane) -> None:
+        self._pids = [east.supervisor.pid(one.name) for one in (API_SERVER, ETCD_SERVER)]
+        self._before = self._spent()
+        self._theft = Theft()
+
+    def settled(self, sync: Sync) -> Sync:
+        """Return ``sync`` with what it has cost others."""
+        passed = zip(self._spent(), self._before, strict=True)
+        server, etcd = (now - before for now, before in passed)
+        return replace(sync, server_cpu=server, yard=etcd, stolen=self._theft.share())
+
+    def _spent(self) -> list[float]:
+        return [processor_seconds(pid) for pid in self._pids]
+
+
 class Cold:
     """Measures all sides in turn. The floor writes what the controller has written first."""
 
@@ -125,8 +143,7 @@ class Cold:
         trial = self._trial
         with source(trial.targets) as east:
             all_of_it = wanted(east, trial.mirrors)
-            api = east.supervisor.pid(API_SERVER.name)
-            before, theft = processor_seconds(api), Theft()
+            account = Account(east)
             with controller(east, trial.folder) as running:
                 looks = all_of_it.looks(east)
                 is_asked = not trial.mirrors  # whether there is nothing that could be counted
@@ -142,13 +159,8 @@ class Cold:
                     patience(trial.mirrors),
                     rest=lambda: LOOK if is_asked or trial.pods else looks.left,
                 )
-                sync = Sync(
-                    wall=wall,
-                    leading=running.leading(),
-                    cpu=processor_seconds(running.pid),
-                    server_cpu=processor_seconds(api) - before,
-                    stolen=theft.share(),
-                )
+                cpu = processor_seconds(running.pid)
+                sync = account.settled(Sync(wall=wall, leading=running.leading(), cpu=cpu))
                 time.sleep(SETTLE)
                 sync = replace(
                     sync, peak=memory("VmHWM", running.pid), kept=memory("VmRSS", running.pid)
@@ -166,30 +178,22 @@ class Cold:
             path = trial.folder / "write.json"
             path.touch(mode=0o600)
             path.write_bytes(msgspec.json.encode(job))
-            api = east.supervisor.pid(API_SERVER.name)
-            before, theft = processor_seconds(api), Theft()
+            account = Account(east)
             command = [sys.executable, "-m", "bench.mirroring.floor", "write", str(path)]
             started = time.monotonic()
             said = run(command, patience=patience(trial.mirrors))
             wall = time.monotonic() - started
             cost = msgspec.json.decode(said, type=Cost)
-            return Sync(
-                wall=wall,
-                leading=wall - cost.wall,
-                cpu=cost.cpu,
-                server_cpu=processor_seconds(api) - before,
-                peak=cost.peak,
-                stolen=theft.share(),
-            )
+            leading = wall - cost.wall
+            return account.settled(Sync(wall=wall, leading=leading, cpu=cost.cpu, peak=cost.peak))
 
     def other(self, other: Peer) -> Sync:
         """Let another mirror do it, however long it takes, within reason."""
         trial = self._trial
         with source(trial.targets) as east:
             all_of_it = wanted(east, trial.mirrors)
-            api = east.supervisor.pid(API_SERVER.name)
             with peer.running(other, east, trial.targets[0], trial.folder) as running:
-                before, theft, started = processor_seconds(api), Theft(), time.monotonic()
+                account, started = Account(east), time.monotonic()
                 looks = all_of_it.looks(east, somehow=True)
                 while not looks.is_over():
                     running.complain_if_ended()
@@ -198,11 +202,7 @@ class Cold:
                             f"not everything mirrored after {10 * patience(trial.mirrors):.0f} s"
                         )
                     time.sleep(looks.left)
-                sync = Sync(
-                    wall=time.monotonic() - started,
-                    cpu=running.cpu(),
-                    server_cpu=processor_seconds(api) - before,
-                    stolen=theft.share(),
-                )
+                wall = time.monotonic() - started
+                sync = account.settled(Sync(wall=wall, cpu=running.cpu()))
                 time.sleep(SETTLE)
                 return replace(sync, peak=running.memory("VmHWM"), kept=running.memory("VmRSS"))

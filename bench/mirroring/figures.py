@@ -15,10 +15,17 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
     wall: float
     leading: float = 0.0  # so much of it was over when the first object could be written
     cpu: float
-    server_cpu: float  # of the API server that was written to
+    server_cpu: float = 0.0  # of the API server that was written to
     peak: float = 0.0
     kept: float = 0.0
     stolen: float = 0.0  # share of all processors that the machine's host gave to others
+    yard: float = 0.0  # CPU s of the etcd behind that server: the same work, whoever writes
+
+    @property
+    def even(self) -> float:
+        """How long it took on a machine that is always as fast: without what the host gave to
+        others, and in units of what the same work of etcd has cost meanwhile."""
+        return self.wall * (1 - self.stolen) / self.yard
 
     @property
     def writing(self) -> float:
@@ -49,6 +56,12 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return self.floor.wall / self.ours.wall
 
     @property
+    def even_ratio(self) -> float | None:
+        """The same, had the machine been as fast for both; None where nobody has looked."""
+        is_known = self.ours.yard and self.floor.yard
+        return self.floor.even / self.ours.even if is_known else None
+
+    @property
     def writing_ratio(self) -> float:
         """The same, counted from the moment at which each of them could write."""
         return self.floor.writing / self.ours.writing
@@ -74,6 +87,13 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
         """The rounds that the machine's host disturbed least, whatever they have shown."""
         by_theft = sorted(self.rounds, key=lambda one: one.stolen)
         return tuple(by_theft[: self.wanted or None])
+
+    @property
+    def even_ratios(self) -> tuple[float, ...]:
+        """Of all rounds, none of which is worse than another; empty if not all are known."""
+        found = tuple(one.even_ratio for one in self.rounds)
+        known = tuple(one for one in found if one is not None)
+        return known if len(known) == len(found) else ()
 
     @property
     def calm(self) -> tuple[Round, ...]:
