@@ -401,6 +401,34 @@ def test_a_round_that_the_host_disturbed_is_measured_again(
     assert [one.stolen for one in found.counted] == counted
 
 
+@pytest.mark.parametrize(
+    "ours, floor, ratio",
+    [
+        pytest.param((10.0, 0.0, 2.0), (9.0, 0.0, 2.0), 0.9, id="as fast for both"),
+        pytest.param((20.0, 0.0, 4.0), (9.0, 0.0, 2.0), 0.9, id="half as fast for one"),
+        pytest.param((20.0, 0.5, 2.0), (9.0, 0.0, 2.0), 0.9, id="half of it given to others"),
+        pytest.param((10.0, 0.0, 0.0), (9.0, 0.0, 2.0), None, id="nobody has looked"),
+    ],
+)
+def test_how_fast_the_machine_was_for_whom_makes_no_difference(
+    ours: tuple[float, float, float], floor: tuple[float, float, float], ratio: float | None
+) -> None:
+    both = (replace(sync(wall), stolen=stolen, yard=yard) for wall, stolen, yard in (ours, floor))
+    assert a_round(*both).even_ratio == pytest.approx(ratio)
+
+
+def test_a_cold_start_is_judged_at_even_speed_and_the_clock_is_told_as_well() -> None:
+    slow, even = (
+        a_round(replace(sync(wall), yard=yard), replace(sync(9.0), yard=2.0))
+        for wall, yard in ((15.0, 3.0), (10.0, 2.0))
+    )
+    verdict = growing(starts(size(1000, slow, slow, even)), SERVICES).verdicts[0]
+    assert verdict.met
+    assert verdict.evidence.startswith("90% at even speed (90% … 90%); 60% by the clock; ")
+    known_once = a_round(sync(15.0), sync(9.0))
+    assert not growing(starts(size(1000, slow, known_once)), SERVICES).verdicts[0].met
+
+
 def test_what_the_host_gave_to_others_is_a_share_of_all_that_passed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
