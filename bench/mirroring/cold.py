@@ -195,13 +195,7 @@ class Cold:
             with peer.running(other, east, trial.targets[0], trial.folder) as running:
                 account, started = Account(east), time.monotonic()
                 looks = all_of_it.looks(east, somehow=True)
-                while not looks.is_over():
-                    running.complain_if_ended()
-                    if time.monotonic() > started + 10 * patience(trial.mirrors):
-                        raise Failed(
-                            f"not everything mirrored after {10 * patience(trial.mirrors):.0f} s"
-                        )
-                    time.sleep(looks.left)
+                looks.wait(10 * patience(trial.mirrors), running.complain_if_ended)
                 wall = time.monotonic() - started
                 sync = account.settled(Sync(wall=wall, cpu=running.cpu()))
                 time.sleep(SETTLE)

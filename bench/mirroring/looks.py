@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench.trial import Failed
+
 FIRST = 0.1  # seconds between looks until a pace is known
 NEAR = 0.02  # seconds by which the end may be missed
 LONGEST = 5.0  # seconds without a look, whatever the pace: who has stood still may hurry afterwards
@@ -17,6 +19,15 @@ class Looks:
     now: Callable[[], float] = time.monotonic
     _before: tuple[float, float] | None = None  # when somebody looked last, and what there was
     _due: float = 0.0
+
+    def wait(self, within: float, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Wait for all of it, and do something at each look that is left; not for ever."""
+        deadline = self.now() + within
+        while not self.is_over():
+            meanwhile()
+            if self.now() > deadline:
+                raise Failed(f"not everything is mirrored after {within:.0f} s")
+            time.sleep(self.left)
 
     @property
     def left(self) -> float:

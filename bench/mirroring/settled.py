@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bench import results
 from bench.mirroring import peer, storm
 from bench.mirroring.clusters import export, linked, server, source, target
-from bench.mirroring.cold import Trial, Wanted, patience, wanted
+from bench.mirroring.cold import Trial, patience, wanted
 from bench.mirroring.controller import controller
 from bench.mirroring.figures import Changes, Latency, Restarts
 from bench.mirroring.latency import Samples, Stretch, changes, following
@@ -82,7 +82,7 @@ def restarting(plan: Plan) -> Restarts:
             with source(trial.targets) as east:
                 everything = wanted(east, mirrors)
                 with controller(east, folder):
-                    _until(everything, east, patience(mirrors))
+                    everything.looks(east, somehow=True).wait(patience(mirrors))
                     time.sleep(STATUS)
                 bare = floor(west, east, trial)
                 found.append(replace(restart(trial, east, plan.rest), floor=bare))
@@ -100,7 +100,7 @@ def _calm_and_rough(
     with source(trial.targets) as east, following(west, east, trial.folder):
         everything = wanted(east, trial.mirrors)
         with _mirroring(other, east, trial):
-            _until(everything, east, 10 * patience(trial.mirrors))
+            everything.looks(east, somehow=True).wait(10 * patience(trial.mirrors))
             calm = asyncio.run(changes(there, server(east), stretch))
             with storm.storm(blowing, trial.folder) as blown:
                 rough = asyncio.run(changes(there, server(east), stretch))
@@ -126,15 +126,6 @@ def _mirroring(
     if other is None:
         return controller(east, trial.folder)
     return peer.running(other, east, trial.targets[0], trial.folder)
-
-
-def _until(everything: Wanted, east: ControlPlane, within: float) -> None:
-    deadline = time.monotonic() + within
-    looks = everything.looks(east, somehow=True)
-    while not looks.is_over():
-        if time.monotonic() > deadline:
-            raise Failed(f"not everything is mirrored after {within:.0f} s")
-        time.sleep(looks.left)
 
 
 def _changes(when: str, own: Samples, others: Mapping[str, Samples]) -> Changes:

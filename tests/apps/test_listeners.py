@@ -3,20 +3,13 @@
 import pytest
 
 from isthmus.apps.controller.mirroring.listeners import Listeners
-from isthmus.model.names import SERVICE_NAME
 from isthmus.model.objects import EndpointPort, EndpointSlice, Key, Metadata, Service, ServiceSpec
 from isthmus.runtime.cache import Cache, Listed
+from tests.support.builders import labelled
 
 PORT = 20_000
+TAKEN = EndpointPort(name="http", port=PORT)
 WEB, DB, SET = (Key("shop", name) for name in ("web", "db", "set"))
-
-
-def slice_of(name: str, service: str) -> EndpointSlice:
-    labels = {SERVICE_NAME: service} if service else {}
-    metadata = Metadata(namespace="shop", name=name, labels=labels)
-    return EndpointSlice(
-        metadata=metadata, address_type="IPv4", ports=(EndpointPort(name="http", port=PORT),)
-    )
 
 
 @pytest.mark.parametrize(
@@ -38,10 +31,10 @@ def test_a_port_has_at_most_one_holder(
     services: Cache[Key, Service] = Cache(lambda one: one.metadata.key)
     headless = Metadata(namespace=SET.namespace, name=SET.name)
     services.fold(Listed((Service(metadata=headless, spec=ServiceSpec(cluster_ip="None")),)))
-    known.fold(Listed(tuple(slice_of(f"{name}-1", name) for name in slices)))
+    known.fold(Listed(tuple(labelled(f"{name}-1", name, TAKEN) for name in slices)))
     listeners = Listeners(known, services)
     if reserved is not None:
-        listeners.reserve(reserved, [slice_of("new", reserved.name)])
+        listeners.reserve(reserved, [labelled("new", reserved.name, TAKEN)])
     assert listeners.get(PORT) == holder
     assert (PORT in listeners) == (holder is not None)
     assert dict(listeners) == ({} if holder is None else {PORT: holder})

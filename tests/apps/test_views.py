@@ -1,21 +1,13 @@
-"""Whatever happens to slices and namespaces, the planner's views say what their caches hold."""
+"""Whatever happens to slices and namespaces, views say what their caches hold."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.apps.controller.mirroring.views import by_name, by_service
-from isthmus.model.names import SERVICE_NAME
+from isthmus.apps.controller.views import by_name, by_service
 from isthmus.model.objects import EndpointSlice, Key, Metadata, Namespace, service_of
 from isthmus.runtime.cache import Cache, Event, Gone, Listed, Put
-
-
-def slice_of(
-    name: str, service: str = "", *, family: str = "IPv4", namespace: str = "shop"
-) -> EndpointSlice:
-    labels = {SERVICE_NAME: service} if service else {}
-    metadata = Metadata(namespace=namespace, name=name, labels=labels)
-    return EndpointSlice(metadata=metadata, address_type=family)
+from tests.support.builders import labelled
 
 
 def cached(*there: EndpointSlice) -> Cache[Key, EndpointSlice]:
@@ -25,10 +17,10 @@ def cached(*there: EndpointSlice) -> Cache[Key, EndpointSlice]:
 
 
 WEB, DB = Key("shop", "web"), Key("shop", "db")
-A, A_ANEW = slice_of("a", "web"), slice_of("a", "web", family="IPv6")
-A_AGAIN, A_OF_DB, A_LOOSE = slice_of("a", "web"), slice_of("a", "db"), slice_of("a")
-B, B_AGAIN = slice_of("b", "web"), slice_of("b", "web")
-OTHERS = slice_of("a", "web", namespace="other")
+A, A_ANEW = labelled("a", "web"), labelled("a", "web", family="IPv6")
+A_AGAIN, A_OF_DB, A_LOOSE = labelled("a", "web"), labelled("a", "db"), labelled("a")
+B, B_AGAIN = labelled("b", "web"), labelled("b", "web")
+OTHERS = labelled("a", "web", namespace="other")
 A_GONE: Gone[Key] = Gone(A.metadata.key)
 
 
@@ -73,7 +65,7 @@ def test_what_is_found_is_what_the_cache_holds() -> None:
 
 
 SLICES = st.builds(
-    slice_of,
+    labelled,
     st.sampled_from("abc"),
     st.sampled_from(("web", "db", "")),
     family=st.sampled_from(("IPv4", "IPv6")),

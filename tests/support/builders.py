@@ -57,6 +57,19 @@ def slice_of(name: str, *endpoints: Endpoint, namespace: str = "shop") -> Endpoi
     )
 
 
+def labelled(
+    name: str,
+    service: str = "",
+    *ports: EndpointPort,
+    namespace: str = "shop",
+    family: str = "IPv4",
+) -> EndpointSlice:
+    """A slice of exactly that name, which says whose it is; of nobody, unless told."""
+    labels = {SERVICE_NAME: service} if service else {}
+    metadata = Metadata(namespace=namespace, name=name, labels=labels)
+    return EndpointSlice(metadata=metadata, address_type=family, ports=ports)
+
+
 def endpoint(ip: str, hostname: str | None = None, *, ready: bool | None = True) -> Endpoint:
     return Endpoint(addresses=(ip,), hostname=hostname, conditions=EndpointConditions(ready=ready))
 

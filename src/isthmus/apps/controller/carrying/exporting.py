@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.views import by_service
 from isthmus.catalogue.callers import Site as Own
 from isthmus.catalogue.messages import VERSION, Hello
 from isthmus.catalogue.offers import Offers
@@ -52,9 +53,7 @@ class Exporting:
         self._uid = uid
         self._services: Cache[Key, Service] = Cache(lambda one: one.metadata.key)
         self._marked, self._loose, self._ours = _slices(), _slices(), _slices()
-        self._by_service = [
-            (cache.objects, cache.index(service_of)) for cache in (self._marked, self._loose)
-        ]
+        self._by_service = [by_service(cache) for cache in (self._marked, self._loose)]
         self._permits: dict[Key, Permit] = {}
         self._inbound: dict[Key, tuple[Inbound, ...]] = {}
         self._site = Site()
@@ -181,9 +180,8 @@ class Exporting:
         return self.ready.is_set() and key not in self.offers
 
     def _slices_of(self, key: Key) -> Iterable[EndpointSlice]:
-        for objects, index in self._by_service:
-            for name in sorted(index[key]):
-                yield objects[name]
+        for found in self._by_service:
+            yield from found.get(key, ())
 
     def _current_site(self) -> Site:
         return gateway.site(

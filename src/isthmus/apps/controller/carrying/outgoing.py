@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TypeVar
 
 from isthmus.apps.controller.config import Config
+from isthmus.apps.controller.views import by_service
 from isthmus.core import egress, mirror
 from isthmus.kube.requests import Selection
 from isthmus.model.links import Link
@@ -36,7 +37,7 @@ class Carrying:
         self._links: Cache[Key, Link] = Cache(lambda one: one.metadata.key)
         self._link_of = self._links.index(lambda one: (one.uid,))
         self._owned = self._services.index(lambda one: (mirror.owner(one.metadata),))
-        self._slices_of = self._slices.index(service_of)
+        self._slices_of = by_service(self._slices)
         self._peers: dict[str, Peer] = {}
         self._places: dict[str, tuple[str, ...]] = {}  # of gateways, by the link's UID
         self._wanted: dict[Key, tuple[Outbound, ...]] = {}  # before two want one port
@@ -144,7 +145,7 @@ class Carrying:
         service = self._services.objects.get(key)
         if service is None:
             return ()
-        slices = [self._slices.objects[one] for one in sorted(self._slices_of[key])]
+        slices = self._slices_of.get(key, ())
         links = (self._links.objects[one] for one in self._link_of[mirror.owner(service.metadata)])
         return tuple(chain.from_iterable(egress.outbound(service, slices, one) for one in links))
 

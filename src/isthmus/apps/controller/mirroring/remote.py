@@ -3,6 +3,7 @@
 from collections.abc import Set
 from typing import Protocol
 
+from isthmus.apps.controller.views import by_service
 from isthmus.core.export import digest
 from isthmus.core.offer import Offer
 from isthmus.model.exports import Export, Refused
@@ -38,7 +39,7 @@ class Listing:
     def __init__(self) -> None:
         self.services: Cache[Key, Service] = Cache(lambda one: one.metadata.key)
         self.slices: Cache[Key, EndpointSlice] = Cache(lambda one: one.metadata.key)
-        self._by_service = self.slices.index(service_of)
+        self._by_service = by_service(self.slices)
 
     @property
     def synced(self) -> bool:
@@ -73,8 +74,7 @@ class Listing:
         service = self.services.objects.get(key)
         if service is None or not link.spec.selector.selects(service.metadata.labels):
             return None
-        slices = (self.slices.objects[one] for one in sorted(self._by_service[key]))
-        return digest(service, slices)
+        return digest(service, self._by_service.get(key, ()))
 
 
 class Catalogued:

@@ -15,7 +15,7 @@ from isthmus.apps.controller.mirroring.local import Local
 from isthmus.apps.controller.mirroring.orphans import Orphans
 from isthmus.apps.controller.mirroring.remote import Remote
 from isthmus.apps.controller.mirroring.target import Contact, Target
-from isthmus.apps.controller.mirroring.views import by_name, by_service
+from isthmus.apps.controller.views import by_name, by_service
 from isthmus.core import guard, mirror
 from isthmus.core import link as links
 from isthmus.core.dusk import Held

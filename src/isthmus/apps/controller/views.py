@@ -1,6 +1,5 @@
-"""Caches as the planner wants to see them: the same objects under other keys, kept as they change.
-
-A plan looks several times at what has changed once, so that it is looked up and not put together.
+"""Caches as those who decide want to see them: the same objects under other keys, kept as they
+change. What has changed once is looked at several times, and not put together each time.
 """
 
 from bisect import bisect_left, insort
